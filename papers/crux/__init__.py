@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crux and what it is compared with: accelerators busy computing, at flow level.
+"""Crux and other job schedulers: share of time that accelerators compute, mostly at flow level.
 
 # claims.yaml   the paper's claims
 # figures/      functions that compute or measure the figures of the claims
-# workloads.py  kinds of jobs, two jobs on a link, 96 accelerators, a trace of two weeks
-# study.py      schedulers on a trace: utilisation, times, who is at risk
-# testbed.py    few jobs that run side by side, iteration by iteration
-# pair.py       two jobs that contend: the measurement that starts the paper
-# contended.py  jobs on links that no path avoids: what an order by intensity is worth
+# workloads.py  kinds of jobs, and a synthetic trace of two weeks
+# study.py      schedulers on a trace: utilisation, slowdown of jobs
+# testbed.py    a few jobs at once on 96 accelerators, iteration by iteration
+# pair.py       two jobs that contend: the paper's first measurement
+# contended.py  jobs on links that no path avoids: gain of an order by intensity
 # baselines.py  examples of the papers of Sincronia and CASSINI
-# steps.py      each step of Crux against the best of all choices
+# steps.py      each step of Crux against the optimum by exhaustive search
 # plot.py       utilisation by scheduler
 """

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two jobs that contend: a GPT on 64 accelerators and a BERT on 16, the measurement that starts the paper.
+"""Two jobs that contend, a GPT on 64 accelerators and a BERT on 16: the paper's first measurement.
 
-Published (Crux, section 2.2): GPT's iteration grows from 1.53 s to 1.70 s, 11.0 %; GPT loses 9.9 % of its
-throughput and BERT 7.7 %, which is 9.5 % of the accelerators' work. How long BERT's iteration is, and how
-much of both is sending, is not said. Ours: BERT's 0.6 s and 40 %; nothing is hidden; both share one link
-evenly. GPT's share is fitted so that its iteration grows by 11.0 %; the rest follows.
+Published (Crux, section 2.2): GPT's iteration grows from 1.53 s to 1.70 s, 11.0 %. GPT loses 9.9 % of its
+throughput and BERT 7.7 %; together the accelerators lose 9.5 % of their work. The paper does not give the
+length of BERT's iteration, nor the share of sending in the iterations of both jobs.
+
+Ours: BERT's iteration takes 0.6 s, of which 40 % is sending; computation hides no sending; both jobs share
+one link evenly. GPT's share of sending is fitted: its iteration grows by 11.0 %. The losses of GPT, BERT and
+both together are results.
 """
 
 from __future__ import annotations
@@ -24,7 +27,14 @@ _GPUS = (64, 16)
 @final
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Growth of GPT's iterations, and the loss of GPT, BERT and all accelerators, as shares."""
+    """Result of two contending jobs.
+
+    Attributes:
+        longer: length of GPT's iteration over its length alone; 1.1 means 10 % longer.
+        gpt: share of throughput that GPT loses.
+        bert: share of throughput that BERT loses.
+        work: share of work that the accelerators of both jobs lose.
+    """
 
     longer: float
     gpt: float
@@ -35,14 +45,21 @@ class Pair:
 def contention(
     share: float, bert_seconds: float = 0.6, bert_share: float = 0.4, levels: tuple[int, int] = (0, 0)
 ) -> Pair:
-    """GPT sends for `share` of its iteration, over 400 of which both run; `levels` as links serve them."""
+    """Simulate both jobs for the time of 400 iterations of GPT alone.
+
+    Args:
+        share: share of sending in GPT's iteration.
+        bert_seconds: length of BERT's iteration alone.
+        bert_share: share of sending in BERT's iteration.
+        levels: priority levels of GPT and BERT; links serve lower levels first.
+    """
     alone = (GPT_SECONDS, bert_seconds)
     jobs = [
         JobProfile(seconds * (1 - sending), {0: seconds * sending})
         for seconds, sending in zip(alone, (share, bert_share), strict=True)
     ]
     ran = simulate(jobs, levels, 400 * GPT_SECONDS)
-    # By what was computed, since the last iteration is cut off.
+    # Throughput by computation, not by iterations, since the end cuts the last iteration off.
     speed = [
         float(done) / (seconds * (1 - sending)) / ran.seconds * seconds
         for done, seconds, sending in zip(ran.computed, alone, (share, bert_share), strict=True)
@@ -55,7 +72,7 @@ def contention(
 
 @lru_cache(maxsize=16)
 def fitted_share(longer: float = 1.11, bert_seconds: float = 0.6, bert_share: float = 0.4) -> float:
-    """Return the share of sending at which GPT's iterations grow by `longer`, found by bisection."""
+    """Return the share of sending at which GPT's iterations become `longer` times as long, by bisection."""
     low, high = 0.05, 0.8
     for _ in range(12):
         middle = (low + high) / 2

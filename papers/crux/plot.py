@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Utilisation of accelerators by scheduler, one row of bars a study, in the style of the reports."""
+"""Chart of the utilisation of accelerators by scheduler, one panel a study, in the style of the reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["utilisation_svg"]
 
 
 def utilisation_svg(result: Sequence[Comparison]) -> str:
-    """Draw the utilisation of each comparison; equal comparisons give equal text."""
+    """Return an SVG of the utilisation in each comparison; equal comparisons give equal text."""
     from matplotlib.figure import Figure
 
     rows = [(item, name) for item in result for name in item.outcomes]
@@ -25,9 +25,9 @@ def utilisation_svg(result: Sequence[Comparison]) -> str:
         axes.barh(
             range(len(names)), values, height=0.6, color=[colour(n) for n in range(len(names))], alpha=0.85
         )
-        for place, value in enumerate(values):
+        for row, value in enumerate(values):
             axes.annotate(
-                f"{value:.1f} %", (value, place), (4, 0), textcoords="offset points", va="center", color=INK
+                f"{value:.1f} %", (value, row), (4, 0), textcoords="offset points", va="center", color=INK
             )
         axes.set_yticks(
             range(len(names)),

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each step of Crux against the best of all choices, on small cases.
+"""Each step of Crux against the optimum by exhaustive search, on small cases.
 
-Published (Crux, section 4.4): 1,500 cases of five jobs and three levels on two layers with 2 to 4 ToRs and
-two aggregation switches; the other steps are the best that there are; Crux reaches 97.69 % of the best paths,
-97.24 % of the best priorities and 97.12 % of the best compression. Ours: what jobs compute and send is drawn,
-a job's flows from one ToR to another take one path, and what counts is the accelerators' share of computing.
+Published (Crux, section 4.4): 1,500 cases of five jobs and three levels, on two layers with 2 to 4 ToRs and
+two aggregation switches. One step is by Crux, the other steps are optimal. Crux reaches 97.69 % of the best
+paths, 97.24 % of the best priorities and 97.12 % of the best compression.
+
+Ours: the computation and the amount sent by each job are drawn at random; all flows of a job go from one ToR
+to another on one path; the measure is the share of time that accelerators compute.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ AGGREGATION = 2
 @final
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Shares of the best: paths, priorities, compression; and of compression by levels for the first jobs."""
+    """Utilisation with one step by Crux, as a share of the optimum; 1 is optimal.
+
+    `first` stands for compression without Crux: the first jobs get a level each, the rest the last level.
+    """
 
     paths: float
     priorities: float
@@ -46,10 +51,13 @@ class Reached:
 
 
 def drawn(rng: np.random.Generator, number: int = 5) -> tuple[list[Job], Floats]:
-    """Jobs between ToRs, each of which has a link up and one down for each aggregation switch."""
+    """Draw jobs, each between two of 2 to 4 ToRs, and return them and the rates of links.
+
+    Each ToR has one link up to, and one link down from, each aggregation switch.
+    """
     tors = int(rng.integers(2, 5))
     jobs = []
-    for place in range(number):
+    for index in range(number):
         source, target = rng.choice(tors, 2, replace=False)
         paths = [
             [int(source) * AGGREGATION + switch, (tors + int(target)) * AGGREGATION + switch]
@@ -57,18 +65,25 @@ def drawn(rng: np.random.Generator, number: int = 5) -> tuple[list[Job], Floats]
         ]
         sends = np.array([rng.uniform(0.2, 1.0)])
         gpus = int(2 ** rng.integers(3, 7))
-        jobs.append(Job(f"job{place}", gpus, rng.uniform(0.3, 2.0), sends, np.array([paths])))
+        jobs.append(Job(f"job{index}", gpus, rng.uniform(0.3, 2.0), sends, np.array([paths])))
     return jobs, np.ones(2 * tors * AGGREGATION)
 
 
 def reached(jobs: Sequence[Job], rates: Floats, levels: int, seconds: float = 15.0) -> Reached:
-    """Find the optimum by trying every path and order, and every compression of the best to `levels`."""
+    """Return the shares of the optimum; try all paths and orders, and all compressions of the best order.
+
+    Args:
+        jobs: jobs with two paths each.
+        rates: rates of the links.
+        levels: number of levels to which priorities are compressed.
+        seconds: simulated time.
+    """
     number = len(jobs)
 
     def worth(schedule: Schedule) -> float:
         return utilisation(jobs, schedule, rates, seconds)
 
-    # What is mirrored is the same: the first job keeps its path.
+    # Aggregation switches are interchangeable, so the first job keeps its first path.
     choices = [choice for choice in every_choice(jobs) if not choice[0].any()]
     orders = list(every_order(number))
     table = np.array([[worth(Schedule.of(choice, rank)) for rank in orders] for choice in choices])

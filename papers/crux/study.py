@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedulers on one trace: how much of the time accelerators compute while jobs hold them.
+"""Schedulers on one trace: share of the time that accelerators compute while jobs hold them.
 
-A job holds its accelerators for as long as the trace says, whatever is done by then, as the released data has
-beginnings and ends: so the work done in a time is compared (U_T, Crux, definition 1) with the same jobs in
-the same places. 2,080 accelerators, in leaves of five servers: the 847 hosts of the released topology by the
-173 ToRs of the paper's simulation, eight links each.
+The released data has the beginning and the end of each job. A job therefore holds its accelerators for the
+time in the trace, even if its work is not done. Schedulers are compared by the work done in that time (U_T,
+Crux, definition 1), with the same jobs on the same accelerators. The cluster has 2,080 accelerators in leaves
+of five servers with eight links each: the released topology has 847 hosts, the paper's simulation 173 ToRs.
 
-`three tiers`: four Pods, leaves with as much up as down, 3.25 times less above spines. `clos`: two tiers and
-16 aggregation switches, as in the paper's simulation, links as wide as an NPU's, so 2.5 times less up than
-down. Free are the capacity above spines, over how many connections two accelerators send, and the placement,
-of which first fit comes nearest to the paper's share of jobs at risk.
+    three tiers  four Pods; a leaf has as much capacity up as down, the links above spines 3.25 times less
+    clos         two tiers with 16 aggregation switches, as in the paper's simulation; links are as wide as
+                 an NPU's port, so a leaf has 2.5 times less capacity up than down
+
+The paper does not give the capacity above spines, the connections between two accelerators, or the placement.
+The placement `first-fit` comes nearest to the paper's share of jobs at risk.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ __all__ = ["BASELINES", "CLUSTERS", "SHOWN", "Comparison", "Study", "run"]
 
 SHOWN = ("none", "fair", "shortest-first", "topology-aware", "interleave", "crux-pa", "crux-ps-pa", "crux")
 
-# The paper's names of what Crux is compared with.
+# Scheduler -> the paper's name of the baseline.
 BASELINES: Mapping[str, str] = {
     "shortest-first": "Sincronia-like",
     "topology-aware": "TACCL*",
@@ -67,25 +69,25 @@ class Study:
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`outcomes` by scheduler."""
+    """Outcome of a study under each scheduler."""
 
     study: Study
     outcomes: Mapping[str, Outcome]
 
     def utilisation(self, scheduler: str) -> float:
-        """Share of the time that jobs hold accelerators in which these compute."""
+        """Return the share of computation in the time that jobs hold accelerators."""
         return self.outcomes[scheduler].utilisation
 
     def gain(self, scheduler: str, over: str) -> float:
-        """Return the relative gain of a scheduler over another: 0.1 for a tenth."""
+        """Return the relative gain in utilisation of a scheduler over another; 0.1 means 10 %."""
         return self.utilisation(scheduler) / self.utilisation(over) - 1
 
     def slowest(self, scheduler: str) -> float:
-        """Return the largest slowdown of a job: 1 - throughput divided by its throughput alone."""
+        """Return the largest loss of a job: 1 - throughput / throughput of the job alone."""
         return 1 - 1 / max(job.slowdown for job in self.outcomes[scheduler].jobs)
 
     def slowed(self, scheduler: str) -> tuple[float, float]:
-        """Return the shares of jobs and of accelerators' time that run at least 1 % slower than alone."""
+        """Return the share of jobs more than 1 % slower than alone, and their share of accelerators' time."""
         jobs = self.outcomes[scheduler].jobs
         slow = np.array([job.slowdown > 1.01 for job in jobs])
         held = np.array([job.npus * (job.end - job.start) for job in jobs])
@@ -93,12 +95,12 @@ class Comparison:
 
 
 def run(study: Study, advance: Callable[[], None] = lambda: None) -> Comparison:
-    """`advance` is called at the end of each job under each scheduler."""
+    """Simulate the trace under each scheduler; call `advance` at the end of each job."""
     jobs = make(study.trace, study.seed)
     outcomes = {}
     for name in study.schedulers:
         fabric = CLUSTERS[study.fabric](study.seed, study.connections)
-        # Baselines are told of jobs as they are; Crux has to measure.
+        # Baselines know the jobs' profiles; Crux has to measure them.
         window = WINDOW if name.startswith("crux") else 0.0
         steering = Steered(
             fabric, SCHEDULERS[name], study.levels, window, name in ("crux", "crux-ps-pa"), study.seed

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few jobs side by side on 96 accelerators, iteration by iteration: the paper's testbed at flow level.
+"""A few jobs at once on 96 accelerators, iteration by iteration: the paper's testbed at flow level.
 
-Published (Crux, sections 2.2, 6.1 and 6.2): 12 hosts of eight GPUs and four 200G ports, two to a port; two
-layers, six hosts below each of two ToRs; which models run, on how many GPUs. Ours: 24 links of 200G up from
-each ToR, as much as down from it; the places of jobs, each half below one ToR and half below the other; what
-a model computes and sends, workloads.py. As in the paper Crux stands beside a network left to itself: `none`.
+Published (Crux, sections 2.2, 6.1 and 6.2): 12 hosts with eight GPUs and four 200G ports, two GPUs to a port;
+two layers, six hosts below each of two ToRs; the models that run, and their numbers of GPUs.
 
-How wide the links up are decides how much there is to gain, and was chosen knowing that, so gains are fitted:
-with half as many links it is 19 to 37 %, with half as many twice as wide 1 to 3 %.
+Ours: 24 uplinks of 200G from each ToR, as much capacity as down to its hosts; the placement, half of each job
+below either ToR; the computation and traffic of models, see workloads.py. As in the paper, Crux is compared
+with a network without scheduling, `none`.
+
+The gain depends on the width of the uplinks. That width was chosen with the gains in view, so the gains are
+fitted: with half as many uplinks they are 19 to 37 %, with half as many of twice the width 1 to 3 %.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ __all__ = ["CASES", "Side", "beside", "case", "compared"]
 
 _CLUSTER = Cluster(1, 2, 48)
 
-# Case -> kind, and accelerators of the first to the last host that it has: host, first of them, how many.
+# Case -> its jobs: kind, and accelerators by host in order of ranks: host, first accelerator, number.
 _Place = Sequence[tuple[int, int, int]]
 _GPT32: _Place = [(host, 0, 8) for host in (0, 1, 6, 7)]
 _HALVES = [(2, 8, 0), (2, 8, 4), (3, 9, 0), (3, 9, 4), (4, 10, 0), (4, 10, 4)]
@@ -57,11 +59,11 @@ CASES: Mapping[str, Sequence[tuple[str, _Place]]] = {
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """A scheduler over draws: work by a fixed time, and seconds an iteration by job.
+    """Result of a scheduler over several draws.
 
     Attributes:
-        works: share of accelerators' time spent computing until the same moment, one for each draw.
-        iterations: mean over draws.
+        works: for each draw, share of accelerators' time spent computing by a fixed time.
+        iterations: by job, seconds an iteration, mean over draws.
     """
 
     works: tuple[float, ...]
@@ -74,7 +76,7 @@ class Side:
 
 
 def _rings(hosts: int, gpus: int) -> Pairs:
-    """Through the hosts, half of their accelerators one way and half the other."""
+    """Return rings through the hosts: half of the accelerators one way, half the opposite way."""
     item = np.arange(hosts)
     other = np.roll(item, -1)
     local, half = np.arange(gpus), gpus // 2
@@ -84,9 +86,9 @@ def _rings(hosts: int, gpus: int) -> Pairs:
 
 
 def case(name: str, wider: int = 1) -> tuple[list[Job], Floats]:
-    """Jobs with their candidate paths, and capacities in ports of an accelerator.
+    """Return jobs with their candidate paths, and the capacities of links in ports of an accelerator.
 
-    `wider`: so many times as wide are the links up.
+    `wider` multiplies the width of the uplinks.
     """
     fabric = Pinned(_CLUSTER, spines=24, uplink=2.0 * wider)
     jobs = []
@@ -111,7 +113,15 @@ def case(name: str, wider: int = 1) -> tuple[list[Job], Floats]:
 
 
 def beside(jobs: Sequence[Job], rates: Floats, scheduler: Scheduler, seconds: float, draws: int) -> Side:
-    """Jobs under one scheduler, each draw with other hashes and other beginnings."""
+    """Simulate jobs under one scheduler; each draw has its own hashes and start times.
+
+    Args:
+        jobs: jobs with their candidate paths.
+        rates: capacities of links.
+        scheduler: scheduler to run.
+        seconds: simulated time of each draw.
+        draws: number of draws.
+    """
     gpus = np.array([job.gpus for job in jobs], float)
     shares, lengths = [], []
     for draw in range(draws):
@@ -135,7 +145,15 @@ def compared(
     draws: int = 10,
     wider: int = 1,
 ) -> dict[str, Side]:
-    """Simulate a case under each scheduler, and `alone`, as if no job met another."""
+    """Simulate a case under each scheduler, and each job by itself; the latter has the key `alone`.
+
+    Args:
+        name: key of CASES.
+        schedulers: keys of SCHEDULERS.
+        seconds: simulated time of each draw.
+        draws: number of draws.
+        wider: factor of the width of the uplinks.
+    """
     jobs, rates = case(name, wider)
     result = {
         scheduler: beside(jobs, rates, SCHEDULERS[scheduler], seconds, draws) for scheduler in schedulers

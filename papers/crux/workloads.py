@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinds of jobs, and a trace like that of Alibaba's Lingjun cluster of August 2023.
 
-Published (Crux, section 2.2): two weeks, more than 5,000 jobs and 2,000 GPUs, more than a tenth of jobs on
-128 GPUs or more, all of these GPT, none above 512; more than 30 jobs at once on more than 1,000 GPUs at the
-peak; GPT's iteration of 1.53 s on 64 GPUs. The released data names hosts and times and no traffic, as its
-README says.
+Published (Crux, section 2.2): two weeks with more than 5,000 jobs on more than 2,000 GPUs. More than 10 % of
+the jobs have 128 GPUs or more; these are all GPT, and none has more than 512. At the peak, more than 30 jobs
+run at once on more than 1,000 GPUs. GPT's iteration takes 1.53 s on 64 GPUs. The released data has hosts and
+times but no traffic, as its README says.
 
-Ours is the rest: shares of sizes, with a mean of 40 GPUs; lognormal durations whose mean, 6,000 s, follows
-from 25 jobs at once, and their spread; arrivals at random moments; iterations and how much of them is
-sending, of which GPT's is what two contending jobs of the paper give (pair.py). No figure of the results went
-into any of it.
+Ours: shares of sizes, with a mean of 40 GPUs; lognormal durations, whose mean of 6,000 s follows from 25 jobs
+at once, and their spread; Poisson arrivals; lengths of iterations, and the share of sending in them. GPT's
+share follows from the paper's two contending jobs (pair.py). None of these values was fitted to the results.
 """
 
 from __future__ import annotations
@@ -28,7 +27,14 @@ __all__ = ["KINDS", "SIZES", "Kind", "ProductionTrace", "make", "training"]
 @final
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """An iteration: `seconds` alone, `share` of unhidden sending, `overlap` of its computation."""
+    """Iteration of a model.
+
+    Attributes:
+        seconds: length of an iteration alone.
+        share: share of sending that computation does not hide.
+        overlap: share of computation during which the job may send.
+        stages: pipeline stages.
+    """
 
     seconds: float
     share: float
@@ -36,7 +42,7 @@ class Kind:
     stages: int = 1
 
 
-# The paper's names. GPT's iteration is the paper's; its share, and BERT's, are those of pair.py.
+# Names by the paper. GPT's length is from the paper; the shares of GPT and BERT are from pair.py.
 KINDS: Mapping[str, Kind] = {
     "gpt": Kind(1.53, 0.27, stages=8),
     "bert": Kind(0.6, 0.4),
@@ -58,7 +64,15 @@ _DAY = 86400.0
 @final
 @dataclass(frozen=True, slots=True)
 class ProductionTrace:
-    """`days` of a trace of which two weeks have so many jobs; `at_once` on average, by Little's law."""
+    """Parameters of a trace.
+
+    Attributes:
+        days: length of the trace.
+        jobs: number of jobs in two weeks.
+        at_once: mean number of jobs at once; gives the mean duration by Little's law.
+        spread: standard deviation of the logarithm of durations.
+        longest: largest duration in seconds.
+    """
 
     days: float = 14.0
     jobs: int = 5000
@@ -68,21 +82,30 @@ class ProductionTrace:
 
     @property
     def every(self) -> float:
-        """Seconds between two arrivals."""
+        """Mean seconds between two arrivals."""
         return 14 * _DAY / self.jobs
 
     @property
     def duration(self) -> float:
-        """Mean seconds of a job."""
+        """Mean duration of a job in seconds."""
         return self.at_once * self.every
 
 
 def training(
     name: str, npus: int, kind: Kind, arrival: float = 0.0, iterations: int = 1, held: float | None = None
 ) -> Job:
-    """Return a job that computes and then exchanges gradients, in rings through its servers."""
+    """Return a job that computes and then exchanges gradients in rings through its servers.
+
+    Args:
+        name: name of the job.
+        npus: number of NPUs; with a single server or less, the job sends nothing.
+        kind: iteration of the model.
+        arrival: time of arrival in seconds.
+        iterations: number of iterations.
+        held: seconds after which the job leaves even if its work is not done; None: no limit.
+    """
     sending = kind.share * kind.seconds
-    # What does not overlap is compute, then what is sent; the overlapped part is hidden in computation.
+    # An iteration is the computation that does not overlap, then sending, which hides the overlapped part.
     compute = (kind.seconds - sending) / (1 - kind.overlap)
     servers = npus // SERVER
     phases = (
@@ -94,7 +117,7 @@ def training(
 
 
 def make(trace: ProductionTrace, seed: int) -> tuple[Job, ...]:
-    """Jobs in the order in which they come; same seed, same jobs."""
+    """Return the jobs of a trace in order of arrival; equal seeds give equal jobs."""
     rng = np.random.default_rng(seed)
     arrivals = []
     now = rng.exponential(trace.every)
@@ -112,7 +135,7 @@ def make(trace: ProductionTrace, seed: int) -> tuple[Job, ...]:
         drawn = str(rng.choice(small))
         name = "gpt" if size >= 128 else drawn
         kind = KINDS[name]
-        # Variants of a model: iterations from two thirds to one and a half times as long.
+        # Variants of a model have iterations of 2/3 to 3/2 times its length.
         length = kind.seconds * float(np.exp(rng.uniform(np.log(2 / 3), np.log(3 / 2))))
         wanted = min(float(seconds[index]), trace.longest)
         created.append(
@@ -121,7 +144,7 @@ def make(trace: ProductionTrace, seed: int) -> tuple[Job, ...]:
                 size,
                 Kind(length, kind.share, kind.overlap, kind.stages),
                 round(float(arrivals[index]), 3),
-                # More than can be done in the time.
+                # More iterations than fit in the time.
                 1 + round(2 * wanted / length),
                 held=wanted,
             )

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AllReduces at once over an HPN Pod, with connections by search, at random or by five-tuple, flow by flow.
+"""Several AllReduces at once in an HPN Pod, at flow level; paths by search, at random or by five-tuple.
 
-Each job is a ring a rail, which leads from segment to segment at every hop. All hops of a step begin
-together and have the same to send; a step takes until the last of them is done. Frames, queues and delays are
-left out. What connections get is max-min fair; with `least-unfinished` one that is done takes from the others
-of its hop, with `random` each has its share of messages and no more.
+A job has a ring on each rail. Every hop of a ring leads to another segment. All hops of a step begin together
+with equal amounts; the step ends when the last hop is done. Connections get max-min fair rates; frames,
+queues and delays are not modelled.
+
+    least-unfinished  the connections of a hop share its amount: a fast connection sends more
+    random            each connection sends an equal part of the hop's amount
 """
 
 from __future__ import annotations
@@ -32,7 +34,14 @@ Paths = Literal["search", "random", "five-tuple"]
 @final
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Creation and choice of the `count` connections of a pair."""
+    """Connections of a pair.
+
+    Attributes:
+        name: name in charts.
+        paths: choice of lb values; `search`: disjoint paths; `random` and `five-tuple`: any.
+        count: number of connections, an even number.
+        choose: choice of the connection for each message.
+    """
 
     name: str
     paths: Paths
@@ -43,7 +52,7 @@ class Kind:
         if self.count < 2 or self.count % 2:
             raise ModelError(
                 f"{self.count} connections do not divide evenly over the two ports of a NIC",
-                remedy="give each port as many",
+                remedy="give a positive even number",
             )
 
 
@@ -58,7 +67,7 @@ KINDS = (
 @final
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs on all GPUs of a Pod: four on 512, as in the paper, in two segments unless said otherwise."""
+    """Jobs that share all GPUs of a Pod. The default is the paper's: four jobs on 512 GPUs, in two segments."""
 
     jobs: int = 4
     shape: Shape = field(default_factory=lambda: planned(2, 32, 8, aggs=60))
@@ -71,10 +80,12 @@ class Workload:
 @final
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Bytes towards NICs by their two ports, and from aggregation switches to the ToRs of a set, as loads.
+    """Imbalance of the links towards NICs.
 
-    `nic` is the heavier port's load over the lighter's, each a mean over NICs. `idle` is the share of links
-    down to a ToR that carry nothing while their switch sends to that set.
+    Attributes:
+        nic: load of a NIC's heavier port divided by that of its lighter port, each a mean over NICs.
+        idle: share of pairs of an aggregation switch and a set of ToRs in which one of the set's links carries
+            nothing; only pairs with more than two flows count.
     """
 
     nic: float
@@ -82,32 +93,32 @@ class Spread:
 
 
 def rings(work: Workload) -> tuple[Gpus, Gpus]:
-    """Source and target of each hop; hosts of a job are dealt over the segments."""
+    """Return the source and the target of each hop; consecutive hosts of a job are in different segments."""
     shape = work.shape
     if shape.hosts % work.jobs or shape.segments < 2:
         raise ModelError(
             f"{work.jobs} jobs cannot share {shape.segments} segments of {shape.hosts} hosts",
-            remedy="give each job as many hosts of each of two segments or more",
+            remedy="take at least two segments, and hosts that the number of jobs divides",
         )
     host, segment = (index.ravel() for index in np.indices((shape.hosts // work.jobs, shape.segments)))
     job, rail = (index.ravel() for index in np.indices((work.jobs, shape.rails)))
-    place = np.arange(len(host))
+    position = np.arange(len(host))
     ends = []
-    for at in (place, np.roll(place, -1)):
+    for at in (position, np.roll(position, -1)):
         own = host[at][None, :] * work.jobs + job[:, None]
         ends.append(Gpus.of(np.broadcast_to(segment[at], own.shape), own, rail[:, None]))
     return ends[0], ends[1]
 
 
 def lbs(pod: Pod, source: Gpus, target: Gpus, kind: Kind, draw: np.random.Generator) -> Ints:
-    """Return the values of lb by hop, shape (hops, count); ports take turns."""
+    """Return the values of lb of each hop's connections, shape (hops, count); ports alternate."""
     aggs, each = pod.shape.aggs, kind.count // 2
     values = np.arange(LB_VALUES)
     by_port = [values[pod.port(values) == port] for port in (0, 1)]
     ends = pod.addresses(source), pod.addresses(target)
     result = np.zeros((len(source), each, 2), np.int64)
     for port, own in enumerate(by_port):
-        # In the order in which a pair looks at them.
+        # The order in which each pair examines the values of lb.
         chosen = draw.permuted(np.tile(own, (len(source), 1)), axis=1)
         if kind.paths == "search":
             ways = selected_members(flow_hash(ends[0][:, None], ends[1][:, None], chosen), aggs)
@@ -126,7 +137,7 @@ def _distinct(ways: Ints, values: Ints, count: int) -> Ints:
 
 
 def step(work: Workload, kind: Kind, seed: int = 0, hashing: Hashing = "per-tier") -> float:
-    """Return a step's time divided by its time when flows share only the NICs' own ports."""
+    """Return the time of a step, divided by its time if flows share only the ports of NICs."""
     pod = Pod(work.shape, hashing)
     source, target = rings(work)
     values = lbs(pod, source, target, kind, np.random.default_rng(seed))
@@ -142,12 +153,12 @@ def step(work: Workload, kind: Kind, seed: int = 0, hashing: Hashing = "per-tier
 
 
 def steps(work: Workload, seeds: Sequence[int], kinds: Sequence[Kind] = KINDS) -> Mapping[str, Floats]:
-    """Return the times of a step by name of the kind, one for each seed."""
+    """Return the times of a step for each seed, by name of the kind."""
     return {kind.name: np.array([step(work, kind, seed) for seed in seeds]) for kind in kinds}
 
 
 def imbalance(shape: Shape, hashing: Hashing, count: int = 4, seed: int = 0) -> Spread:
-    """Return the imbalance of a job on all hosts, with `count` drawn values of lb a hop."""
+    """Return the imbalance of one job on all hosts, with `count` random values of lb a hop."""
     work, kind = Workload(1, shape), Kind("", "random", count, "random")
     pod = Pod(shape, hashing)
     source, target = rings(work)
@@ -157,10 +168,10 @@ def imbalance(shape: Shape, hashing: Hashing, count: int = 4, seed: int = 0) -> 
     loads = np.bincount(links[links >= 0], minlength=len(pod.capacities)).astype(float)
     nic = pod.nic_loads(loads)
     sets = pod.set_loads(loads)
-    if pod.planes > 1:  # a switch has one link to a set: all it sends there is on that one
+    if pod.planes > 1:  # a switch has only one link to a set, so none of two is idle
         idle = 0.0
     else:
-        # Sets that get enough from a switch for either link to have some.
+        # Pairs of a set and a switch with enough flows to use both links.
         busy = sets.sum(axis=2) > 2
         idle = float((sets[busy].min(axis=1) == 0).mean()) if busy.any() else 0.0
     return Spread(float(nic.max(axis=1).mean() / nic.min(axis=1).mean()), idle)
@@ -173,7 +184,14 @@ def _routes(links: Ints) -> Routes:
 
 
 def _drained(flows: Routes, pool: Ints, amounts: Floats, capacities: Floats) -> float:
-    """Time until all pools of flows have sent their amounts; flows of a pool share what is left of it."""
+    """Return the time until all pools have sent their amounts; the flows of a pool drain its amount together.
+
+    Args:
+        flows: links of each flow.
+        pool: pool of each flow.
+        amounts: amount of each pool.
+        capacities: capacity of each link.
+    """
     left, passed = amounts.copy(), 0.0
     while (going := left > 0).any():
         counts = flows.counts * going[pool]
@@ -185,7 +203,7 @@ def _drained(flows: Routes, pool: Ints, amounts: Floats, capacities: Floats) -> 
     return passed
 
 
-# A rate that no flow has: keeps rows that have ended without an endless one.
+# Limit of rates, above any real rate: flows that have ended would otherwise have an infinite rate.
 _MOST = 1e9
-# Ends that differ by less than this part of them are one.
+# Relative difference of ends below which they count as simultaneous.
 _EQUAL = 1e-6

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows over an HPN Pod, each where the switches' own hash puts it: which links it takes, by numbers alone.
+"""Links that flows take through an HPN Pod by the hash of its switches, computed without building a fabric.
 
-The same groups, shifts and hash as in the tables that a plan installs (controller.tables.groups),
-worked out for
-many flows at once and for a Pod of full size, of which no fabric is built. Capacities are in ports of a NIC;
-each way of a link is one link.
+Groups, shifts and hash are those of the tables that a plan installs (controller.tables.groups). They are
+computed for many flows at once, and for Pods of full size. Capacities are in ports of a NIC; the two
+directions of a cable are two links.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = ["Gpus", "Pod"]
 @final
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """GPUs by segment, host of it and rail, element by element."""
+    """GPUs as arrays of equal length: segment, host within the segment, and rail."""
 
     segment: Ints
     host: Ints
@@ -51,10 +50,14 @@ class Gpus:
 
 @final
 class Pod:
-    """One Pod of hosts whose NICs have a port to each ToR of a set; ModelError for any other shape.
+    """A Pod of hosts whose NICs have one port to each of the two ToRs of a set.
 
-    With a plane a ToR of the set a frame stays on that of the port by which it left; with one plane in all an
-    aggregation switch chooses the ToR, too.
+    With two planes, a plane for each ToR of a set, a frame stays on the plane of the port by which it left its
+    NIC. With one plane, the aggregation switch chooses the ToR by hash.
+
+    Raises:
+        ModelError: The shape has several Pods, ToRs of all rails, another number of ToRs in a set than two, or
+            trunks of several cables.
     """
 
     def __init__(self, shape: Shape, hashing: Hashing = "per-tier") -> None:
@@ -67,7 +70,7 @@ class Pod:
             )
         self.shape = shape
         self.planes = shape.planes
-        # The ToRs' level is the lowest that chooses: above it another bit is free only after theirs.
+        # ToRs use the lowest bits of the hash. With per-tier hashing, aggregation switches use the bits above.
         used = group_size(shape.aggs).bit_length() - 1
         self._agg_shift = 0 if hashing == "identical" else used
         self._ports = np.array([port_of_bucket(lb % BUCKETS, shape.tors) for lb in range(LB_VALUES)])
@@ -75,7 +78,7 @@ class Pod:
         self._nics = shape.segments * hosts * shape.rails * shape.tors
         self._cables = shape.segments * shape.rails * shape.tors * shape.aggs
         nics, cables = np.ones(self._nics), np.full(self._cables, float(CABLE_LANES))
-        # NICs up, ToRs up, aggregation switches down, NICs down.
+        # Order of links: NIC to ToR, ToR to aggregation switch, aggregation switch to ToR, ToR to NIC.
         self.capacities: Floats = np.concatenate([nics, cables, cables, nics])
 
     def addresses(self, gpus: Gpus) -> Ints:
@@ -87,13 +90,13 @@ class Pod:
         return result
 
     def port(self, lb: ArrayLike) -> Ints:
-        """Return the port by which frames with these values of lb leave."""
+        """Return the port of the NIC by which frames with these values of lb leave."""
         return self._ports[np.asarray(lb)]
 
     def links(self, source: Gpus, target: Gpus, lb: ArrayLike) -> Ints:
-        """Links by flow, (flows, 4): up from the NIC and the ToR, down to the ToR and the NIC.
+        """Return the links of each flow, shape (flows, 4): from the NIC, from the ToR, to the ToR, to the NIC.
 
-        -1 in the middle for a pair below one ToR, which turns there.
+        The two links in the middle are -1 if source and target are below the same ToR.
         """
         shape = self.shape
         hashes = flow_hash(self.addresses(source), self.addresses(target), lb)
@@ -128,8 +131,8 @@ class Pod:
 
     def _nic(self, gpus: Gpus, port: Ints) -> Ints:
         shape = self.shape
-        place = (gpus.segment * (shape.hosts + shape.backup) + gpus.host) * shape.rails + gpus.rail
-        return place * shape.tors + port
+        nic = (gpus.segment * (shape.hosts + shape.backup) + gpus.host) * shape.rails + gpus.rail
+        return nic * shape.tors + port
 
     def _cable(self, segment: Ints, rail: Ints, tor: Ints, agg: Ints) -> Ints:
         shape = self.shape

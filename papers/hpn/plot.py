@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Precise paths as one SVG sheet: a NIC's two ports by connections, and four AllReduces by kind."""
+"""Two charts as one SVG: imbalance of a NIC's two ports, and times of four AllReduces by choice of paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTS = (2, 4, 8, 16)
 
 
 def plot_svg(seeds: Sequence[int]) -> str:
-    """Draw the comparison of path choices as SVG; equal seeds give equal bytes."""
+    """Return the SVG of both charts; equal seeds give equal text."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.5, 4.2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crux beside other schedulers, at flow level: 96 accelerators, and a trace on 2,080."""
+"""Crux and other schedulers at flow level: a testbed of 96 accelerators, and a trace on 2,080."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from papers.crux.workloads import ProductionTrace
 
 __all__ = ["measure_testbed", "measure_trace", "trace_picture", "two_weeks_picture"]
 
-# Name in the figures, by case.
+# Case -> its part of a figure's name.
 _TESTBED = {
     "GPT on 32, 2 BERTs on 8": "two",
     "GPT on 32, 4 BERTs on 8": "four",
@@ -27,7 +27,7 @@ _TESTBED = {
 def measure_testbed(
     note: Progress, seconds: float = 30.0, draws: int = 10, paths_only: str = "fair", wider: int = 1
 ) -> Values:
-    """Measure the work that the paper's mixes of jobs do until the same moment, with and without Crux."""
+    """Measure the work of the paper's mixes of jobs by a fixed time, with and without Crux."""
     result: dict[str, Measured | float] = {}
     for done, name in enumerate(CASES):
         note(name, done / len(CASES))
@@ -51,7 +51,7 @@ _SEEDS = range(1, 11)
 _BASELINES = ("shortest-first", "topology-aware", "interleave")
 _SCHEDULERS = ("none", "fair", *_BASELINES, "crux")
 
-# Fabrics with one connection a pair: three tiers; two tiers, with jobs placed anywhere.
+# Fabrics with one connection a pair: three tiers; two tiers with random placement.
 _TRACES = ("tiers", "clos")
 
 
@@ -77,9 +77,10 @@ def measure_trace(
     seeds: Sequence[int] = _SEEDS,
     own: str = "crux",
 ) -> Values:
-    """Run the same jobs in the same places under each scheduler, on traces of several seeds.
+    """Measure the gain of `own` over the baselines on traces of several seeds.
 
-    A job holds its accelerators for a fixed time, so that utilisation is the work done in that time.
+    Each scheduler gets the same jobs on the same accelerators. A job holds its accelerators for a fixed time,
+    so utilisation is the work done in that time.
     """
     result: dict[str, Measured | float] = {}
     for number, key in enumerate(keys):
@@ -107,10 +108,10 @@ def _picture(keys: Sequence[str], days: float, seed: int = 1) -> str:
 
 
 def trace_picture() -> str:
-    """Return the picture as SVG."""
+    """Return a chart of utilisation on three hours of the trace, on both fabrics, as SVG."""
     return _picture(("tiers", "clos"), 0.125)
 
 
 def two_weeks_picture() -> str:
-    """Return the picture as SVG."""
+    """Return a chart of utilisation on two weeks of the trace, on three tiers, as SVG."""
     return _picture(("tiers",), 14.0, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crux's model of jobs: intensity, Theorem 1, two jobs that contend, which of two goes first."""
+"""Crux's model of jobs: intensity, Theorem 1, two jobs that contend, priority between two jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["measure_contended", "measure_intensity", "measure_pair", "measure_pr
 
 
 def measure_intensity(note: Progress, draws: int = 20, rate: float = 1.0, iterations: int = 1000) -> Values:
-    """Compute intensity by hand, and check that the transmitted intensity is the work done."""
+    """Measure intensity on cases solved by hand, and compare transmitted intensity with work (Theorem 1)."""
     import numpy as np
 
     note("cases by hand", 0.0)
@@ -57,7 +57,7 @@ def measure_intensity(note: Progress, draws: int = 20, rate: float = 1.0, iterat
 
 
 def measure_priority(note: Progress, draws: int = 30, sends: float = 2.0, more: int = 1) -> Values:
-    """Compute the paper's two examples, and check that k follows the rule that they illustrate."""
+    """Measure the paper's two examples of k, and how often k favours short and unhidden jobs."""
     import numpy as np
 
     note("the paper's examples", 0.0)
@@ -98,7 +98,7 @@ def measure_priority(note: Progress, draws: int = 30, sends: float = 2.0, more: 
 
 
 def measure_pair(note: Progress, share: float | None = None, levels: tuple[int, int] = (0, 1)) -> Values:
-    """Let a GPT and a BERT contend for a link, in one class and by priority."""
+    """Simulate a GPT and a BERT that contend for a link, in one class and by priority."""
     note("a GPT and a BERT", 0.0)
     own = fitted_share() if share is None else share
     result, ranked = contention(own), contention(own, levels=levels)
@@ -118,12 +118,12 @@ def measure_pair(note: Progress, share: float | None = None, levels: tuple[int, 
 
 
 _SETTINGS: tuple[Setting, ...] = ("link", "uplinks")
-# What Crux is compared with.
+# Orders and schedulers with which Crux is compared.
 _OVER = ("random order", "turned", "shortest-first", "fair", "interleave")
 
 
 def measure_contended(note: Progress, draws: int = 20, own: str = "crux") -> Values:
-    """Measure the gain of an order by intensity where paths alone gain nothing."""
+    """Measure the gain of an order by intensity if the choice of paths gains nothing."""
     result: dict[str, Measured | float] = {}
     for setting in _SETTINGS:
         note(setting, 0.5 * (setting == "uplinks"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crux packet by packet: jobs that are measured and ordered."""
+"""Crux at packet level: jobs are measured, then served by their intensity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _right(seen: Observation) -> bool:
 
 
 def packet_profiling(note: Progress, variant: str = "crux") -> Values:
-    """Run jobs to measure them, and serve them by their intensity."""
+    """Measure jobs packet by packet, and compare the work in their order with the work in one class."""
     runs = observed(_SCENARIO, note, {"one-class", "turned", "crux"})
     until_ps = round((runs["crux"][0].variant.horizon_us or 0) * 10**6)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crux's three steps, each against the best of all choices."""
+"""Each of Crux's three steps against the optimum by exhaustive search."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ __all__ = ["measure_compression", "measure_paths", "measure_steps"]
 
 
 def measure_paths(note: Progress, draws: int = 200, turned: bool = False) -> Values:
-    """Check that the most intensive jobs, as many as there are disjoint paths, never share a link.
+    """Count draws in which two of the most intensive jobs share a link.
 
-    Jobs outnumber paths by two to one, and congestion is what jobs placed before keep busy.
+    As many jobs count as there are disjoint paths; a draw has twice as many jobs. A job takes the path that
+    earlier jobs load least. `turned` gives the least intensive jobs the first choice.
     """
     import numpy as np
 
@@ -48,7 +49,14 @@ def measure_paths(note: Progress, draws: int = 200, turned: bool = False) -> Val
 def measure_compression(
     note: Progress, draws: int = 200, turned: bool = False, crude: bool = False
 ) -> Values:
-    """Cut random contention graphs, and compare with the best of every assignment."""
+    """Compress priorities on random contention graphs, and compare with the best of all assignments.
+
+    Args:
+        note: progress callback.
+        draws: number of graphs.
+        turned: reverse the levels.
+        crude: separate only the job of highest priority from the rest.
+    """
     import numpy as np
 
     rng = np.random.default_rng(1)
@@ -71,12 +79,12 @@ def measure_compression(
     return {"inverted": float(inverted), "least-cut": Measured(100 * min(shares), detail=mean)}
 
 
-# The step: the paper's share of the best.
+# Steps for which the paper gives the share of the optimum.
 _STEPS = ("paths", "priorities", "compression")
 
 
 def measure_steps(note: Progress, jobs: int = 4, levels: int = 2, cases: int = 20) -> Values:
-    """Measure work with one step by Crux and the others the best."""
+    """Measure the work with one step by Crux and the other steps optimal, as a share of the optimum."""
     import numpy as np
 
     rng = np.random.default_rng(1)

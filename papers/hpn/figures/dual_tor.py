@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HPN's two ToRs that know nothing of each other: their LACP, and what is lost when one is."""
+"""HPN's non-stacked dual ToR: LACP of two independent ToRs, and failures of cables and ToRs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["failures", "lacp", "share"]
 
 _RAILS = 8
 _NIC_GBPS = 400
-# When the cable of gpu0 is cut and when it is back, and the windows between: microseconds.
+# Times in microseconds: failure and repair of a cable of gpu0, and windows of measurement.
 _CUT_US, _BACK_US = 60, 150
 _WINDOWS = {"before": (20, 60), "without": (90, 150), "after": (200, 250)}
 _ELEMENTS = 3_200_000
@@ -57,7 +57,7 @@ def lacp(note: Progress, offset: int | None = None) -> Values:
 
 
 def share(note: Progress, cut: bool = True) -> Values:
-    """Cut and repair a NIC's cable under eight jobs, and cut it before one AllReduce of all rails."""
+    """Measure the bandwidth of a NIC with one cable down: under eight jobs, and under one AllReduce."""
     note("eight jobs, one a rail", 0.0)
     samples: dict[int, Usage] = {}
 
@@ -86,8 +86,8 @@ def share(note: Progress, cut: bool = True) -> Values:
         "still-sent": float(still),
     }
     orders = {"coupled-fixed": "order: [0, 1], overlap: false", "coupled": "overlap: true"}
-    for place, (name, options) in enumerate(orders.items()):
-        note("one AllReduce of all rails", 0.6 + 0.2 * place)
+    for index, (name, options) in enumerate(orders.items()):
+        note("one AllReduce of all rails", 0.6 + 0.2 * index)
         job = f"jobs: [{{name: all, at_us: 40, collective: {{{options}}}}}]\n"
         early = f"faults: [{fault.format(12, 'down')}]" if cut else ""
         took = []
@@ -99,18 +99,22 @@ def share(note: Progress, cut: bool = True) -> Values:
     return result
 
 
-# Failures under which an AllReduce goes on: variants of the dual-ToR scenario, and one of the single-ToR.
+# Failures that an AllReduce survives: variants of the dual-ToR scenario, and a single-ToR variant.
 _GOES_ON = ("cable", "repaired", "flap", "silent", "tor", "single-repaired")
 
 
 @cache
 def _failure_runs(file: str) -> Runs:
-    """Run all variants of a scenario of experiment 16; mutations read other variants of the same runs."""
+    """Run all variants of a scenario of experiment 16. The cache lets mutations read other variants."""
     return observed(f"16_hpn/{file}.yaml", lambda what, share: None)
 
 
 def failures(note: Progress, stacked: bool = False, healthy: bool = False) -> Values:
-    """Cut cables, let them flap and fail a ToR under an AllReduce, with each kind of ToRs."""
+    """Measure an AllReduce under failures of cables and ToRs: dual ToR, single ToR, stacked dual ToR.
+
+    `stacked` and `healthy` are mutations: they replace the runs under failures by the stacked pair, or the
+    runs that halt by a run without failures.
+    """
     note("dual-ToR", 0.0)
     dual = _failure_runs("scenario")
     note("single-ToR", 0.6)
@@ -133,7 +137,7 @@ def failures(note: Progress, stacked: bool = False, healthy: bool = False) -> Va
 
 
 def _withdrawn(ready: Prepared, seen: Observation) -> Values:
-    """Return the entries withdrawn at a ToR after a cable is cut, and the time until the last update."""
+    """Return the number of entries withdrawn at a ToR after a cable failure, and the time to convergence."""
     fabric = ready.fabric
     cable = fabric.link_between("gpu0", "tor0.0.0")
     reaction = NodeController(ready.plan, "tor0.0.0").on_port(cable.far("gpu0").port, up=False)
@@ -157,7 +161,7 @@ def _went(item: Observation, healthy: Observation) -> str:
 
 
 def _shares(samples: Mapping[int, Usage], begin: int, end: int) -> list[float]:
-    """Return for each NIC of the first host the share of its rate that it received in a window."""
+    """Return the share of its rate at which each NIC of the first host received in a window."""
     result: list[float] = []
     for rail in range(_RAILS):
         links = [f"gpu{rail}-tor0.{rail}.{number}" for number in range(2)]

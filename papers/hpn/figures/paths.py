@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HPN's path selection and load balance: worked out by the installed hash, and measured packet by packet."""
+"""HPN's path selection and load balance: computed from the installed hash, and measured packet by packet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,14 @@ _SEEDS = range(10)
 
 
 def path_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: int = 0) -> Values:
-    """Check which uplinks a source reaches by lb, and that frames take the paths of the search."""
+    """Count the uplinks that a source reaches by lb, and the frames that take the path found by the search.
+
+    Args:
+        note: progress callback.
+        port_bit: bit of lb by which the NIC chooses a port.
+        planes: planes of the Pod.
+        beside: difference between the lb of frames and the lb of the search.
+    """
     # These modules need Scapy, which is slow to import.
     from emulation.traffic.frames.layers import LPH, NTH, Ether
     from harness.frames.walk import walk
@@ -69,7 +76,7 @@ def path_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: int 
 
 
 def port_imbalance(ready: Prepared, seen: Observation) -> float:
-    """Bytes to NICs by the heavier of their ports over those by the lighter, as links counted them."""
+    """Return the bytes to NICs on their heavier ports divided by those on their lighter ports."""
     counts: dict[str, list[int]] = {name: [] for name in ready.members}
     for link, (_, back) in seen.link_bytes.items():
         ends = ready.fabric.link(link)
@@ -79,7 +86,7 @@ def port_imbalance(ready: Prepared, seen: Observation) -> float:
 
 
 def idle_downlinks(ready: Prepared, seen: Observation) -> float:
-    """Return the share of links from aggregation switches to ToRs with members that carried nothing."""
+    """Return the share of idle links from aggregation switches to ToRs that have members of the run."""
     fabric = ready.fabric
     ends = [fabric.link(link) for link in seen.link_bytes]
     tors = {
@@ -90,7 +97,7 @@ def idle_downlinks(ready: Prepared, seen: Observation) -> float:
 
 
 def polarisation(note: Progress, planes: int = 1, swapped: bool = False, variant: str = "same") -> Values:
-    """Measure a NIC's two ports with the same hash everywhere, in a typical Clos and with planes."""
+    """Measure the imbalance of a NIC's two ports if all switches have the same hash: typical Clos, two planes."""
     note("by hash", 0.0)
     typical = planned(4, 128, 8, aggs=_UPLINKS, planes=planes)
     apart = planned(4, 128, 8, aggs=_UPLINKS, planes=1 if swapped else 2)
@@ -109,7 +116,7 @@ def polarisation(note: Progress, planes: int = 1, swapped: bool = False, variant
     }
 
 
-# Baseline: text, and the interval of ours flow by flow and packet by packet.
+# Kinds of connections with which the search is compared.
 _BASELINES = ("random-least", "random", "five-tuple")
 
 
@@ -125,7 +132,7 @@ def _steps() -> dict[str, Sequence[float]]:
 
 
 def four_allreduces(note: Progress, kind: str = "search") -> Values:
-    """Time a step of four AllReduces by each kind of paths and choice of connections."""
+    """Measure the gain of `kind` over the other kinds of connections: a step of four AllReduces, at flow level."""
     note("512 GPUs, flow by flow", 0.0)
     times = dict(_steps())
     own = times[kind]
@@ -137,7 +144,7 @@ def four_allreduces(note: Progress, kind: str = "search") -> Values:
 
 
 def four_allreduces_packets(note: Progress) -> Values:
-    """Run four AllReduces packet by packet, ten draws of the connections."""
+    """Measure the gain of the search on four AllReduces, packet by packet, with ten draws of connections."""
     scenario, document = load(EXPERIMENTS / "17_paths" / "scenario.yaml")
     gains: dict[str, list[float]] = {name: [] for name in _BASELINES}
     for number, seed in enumerate(_SEEDS):
@@ -153,5 +160,5 @@ def four_allreduces_packets(note: Progress) -> Values:
 
 
 def picture() -> str:
-    """Return the picture as SVG."""
+    """Return the charts of path selection as SVG."""
     return plot_svg(_SEEDS)

@@ -30,7 +30,14 @@ def small(
     elements: int = 65536,
     look: Callable[[Testbed], None] | None = None,
 ) -> tuple[Prepared, Observation]:
-    """Run the only variant of a scenario; `look` is called before virtual time starts."""
+    """Run an AllReduce on a small fabric; return the prepared run and its observation.
+
+    Args:
+        topology: first lines of the scenario.
+        more: further lines of the scenario, such as jobs and faults.
+        elements: elements of the AllReduce.
+        look: function to call before virtual time starts.
+    """
     text = _SCENARIO.format(topology=topology, more=more, elements=elements)
     (run,) = ran(text, look=look).values()
     return run

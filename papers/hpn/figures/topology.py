@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HPN's sizes, counted port by port, and what its two planes leave to chance."""
+"""HPN's sizes, counted port by port; frames that change planes; switches that choose by hash."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ __all__ = ["choice_points", "choices", "left_their_plane", "planes", "sizes"]
 
 
 def sizes(note: Progress, more: bool = False) -> Values:
-    """Build the fabric at full size, node by node, and count its parts."""
+    """Build the fabric at full size, and count its nodes, ports and lanes."""
     note("building 15,360 GPUs", 0.0)
     if more:
-        # Rails and planes do not grow, so ToRs of a host and a segment are counted without their last rail.
+        # The mutation grows all sizes but the rails: it has 7 instead of 8, so the numbers of ToRs change too.
         fabric = hpn(segments=17, hosts=144, rails=7, backup=9, aggs=68, cores=9)
     else:
         fabric = hpn(segments=15, hosts=128, rails=8, backup=8, aggs=60, cores=8)
     note("checking", 0.5)
     if not more and (wrong := problems(fabric)):
-        raise ValueError(f"{len(wrong)} problems of the fabric, first {wrong[0]}; mend the generator")
+        raise ValueError(
+            f"the fabric has {len(wrong)} problems, the first is {wrong[0]}; correct the generator"
+        )
     kinds = Counter(node.kind for node in fabric.nodes)
     tor, agg = _ports(fabric, "tor0.0.0"), _ports(fabric, "agg0.0")
     tors = {_far(fabric, node.name, port) for node in fabric.nodes for port in nic_ports(node)}
@@ -66,7 +68,7 @@ def sizes(note: Progress, more: bool = False) -> Values:
 
 
 def planes(note: Progress, planes: int = 2, other: int = 1) -> Values:
-    """Count frames that change planes, by the counters of a run, and by the path of every flow."""
+    """Measure the share of flows that change planes, and count the frames of a run that do."""
     result: dict[str, Measured | float] = {}
     for name, number in (("flows", planes), ("typical", other)):
         note(f"planes: {number}", number % 2 / 2)
@@ -82,7 +84,7 @@ def planes(note: Progress, planes: int = 2, other: int = 1) -> Values:
 
 
 def choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
-    """Count the switches of a Pod that choose by hash, from what the tables hold."""
+    """Count the switches on a flow's path that choose by hash, from the installed entries."""
     note("planning", 0.0)
     result: dict[str, Measured | float] = {}
     for name, fabric in (
@@ -100,7 +102,7 @@ def choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
 
 
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
-    """Count flows, one a pair and value of lb, and the flows that arrive by another plane."""
+    """Return the number of flows that arrive on another plane, and of all flows; a flow is a pair and an lb."""
     planes, search = plane_of(plan.fabric), PathProbe(plan)
     left = flows = 0
     for source, destination in permutations(members, 2):
@@ -112,7 +114,7 @@ def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
 
 
 def choice_points(plan: Plan, source: str, destination: str) -> tuple[int, ...]:
-    """Return the next hops of each switch with a choice after a flow's first ToR, from installed entries."""
+    """Return the number of next hops at each switch with a choice, from a flow's first ToR on."""
     fabric = plan.fabric
     path = plan.routes[source, destination][0]
     address = fabric.node(destination).address
@@ -139,7 +141,7 @@ def _installed(entries: Sequence[Entry], address: int) -> Iterator[int]:
             if (address ^ prefix.value) >> (16 - prefix.prefix) == 0 and prefix.prefix > length:
                 best, length = entry, prefix.prefix
         elif entry.table in tables:
-            (number,) = match.values()  # of the array or of the group
+            (number,) = match.values()  # index of the array entry, or number of the group
             assert isinstance(number, Exact)
             tables[entry.table][number.value] = entry
     assert best is not None
@@ -157,7 +159,7 @@ def _values(entry: Entry) -> Mapping[str, int]:
 
 
 def _ports(fabric: Fabric, switch: str) -> Counter[str]:
-    """Ports of a switch, by the kind of what they lead to."""
+    """Count the ports of a switch by kind of the neighbour."""
     return Counter(fabric.node(neighbour).kind for neighbour in fabric.neighbours(switch))
 
 
