@@ -67,7 +67,7 @@ KINDS = (
 @final
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs that share all GPUs of a Pod. The default is the paper's: four jobs on 512 GPUs, in two segments."""
+    """Jobs that share all GPUs of a Pod; by default, as in the paper, four on 512 GPUs in two segments."""
 
     jobs: int = 4
     shape: Shape = field(default_factory=lambda: planned(2, 32, 8, aggs=60))
@@ -84,8 +84,8 @@ class Spread:
 
     Attributes:
         nic: load of a NIC's heavier port divided by that of its lighter port, each a mean over NICs.
-        idle: share of pairs of an aggregation switch and a set of ToRs in which one of the set's links carries
-            nothing; only pairs with more than two flows count.
+        idle: share of pairs of an aggregation switch and a set of ToRs in which one of the two links between
+            them carries nothing; only pairs with more than two flows count.
     """
 
     nic: float

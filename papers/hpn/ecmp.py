@@ -52,12 +52,12 @@ class Gpus:
 class Pod:
     """A Pod of hosts whose NICs have one port to each of the two ToRs of a set.
 
-    With two planes, a plane for each ToR of a set, a frame stays on the plane of the port by which it left its
-    NIC. With one plane, the aggregation switch chooses the ToR by hash.
+    With two planes, a plane for each ToR of a set, a frame stays on the plane of the port by which it leaves
+    its NIC. With one plane, the aggregation switch chooses the ToR by hash.
 
     Raises:
-        ModelError: The shape has several Pods, ToRs of all rails, another number of ToRs in a set than two, or
-            trunks of several cables.
+        ModelError: The shape has several Pods, ToRs of all rails, trunks of several cables, or another number
+            of ToRs in a set than two.
     """
 
     def __init__(self, shape: Shape, hashing: Hashing = "per-tier") -> None:
@@ -70,7 +70,7 @@ class Pod:
             )
         self.shape = shape
         self.planes = shape.planes
-        # ToRs use the lowest bits of the hash. With per-tier hashing, aggregation switches use the bits above.
+        # ToRs use the lowest bits of the hash; aggregation switches with per-tier hashing use higher bits.
         used = group_size(shape.aggs).bit_length() - 1
         self._agg_shift = 0 if hashing == "identical" else used
         self._ports = np.array([port_of_bucket(lb % BUCKETS, shape.tors) for lb in range(LB_VALUES)])
@@ -94,7 +94,7 @@ class Pod:
         return self._ports[np.asarray(lb)]
 
     def links(self, source: Gpus, target: Gpus, lb: ArrayLike) -> Ints:
-        """Return the links of each flow, shape (flows, 4): from the NIC, from the ToR, to the ToR, to the NIC.
+        """Return each flow's links, shape (flows, 4): from the NIC, from the ToR, to the ToR, to the NIC.
 
         The two links in the middle are -1 if source and target are below the same ToR.
         """

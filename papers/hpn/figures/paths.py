@@ -97,7 +97,7 @@ def idle_downlinks(ready: Prepared, seen: Observation) -> float:
 
 
 def polarisation(note: Progress, planes: int = 1, swapped: bool = False, variant: str = "same") -> Values:
-    """Measure the imbalance of a NIC's two ports if all switches have the same hash: typical Clos, two planes."""
+    """Measure the imbalance of a NIC's ports if all switches have the same hash: typical Clos, two planes."""
     note("by hash", 0.0)
     typical = planned(4, 128, 8, aggs=_UPLINKS, planes=planes)
     apart = planned(4, 128, 8, aggs=_UPLINKS, planes=1 if swapped else 2)
@@ -132,7 +132,7 @@ def _steps() -> dict[str, Sequence[float]]:
 
 
 def four_allreduces(note: Progress, kind: str = "search") -> Values:
-    """Measure the gain of `kind` over the other kinds of connections: a step of four AllReduces, at flow level."""
+    """Measure the gain of `kind` over other kinds of connections on four AllReduces, at flow level."""
     note("512 GPUs, flow by flow", 0.0)
     times = dict(_steps())
     own = times[kind]

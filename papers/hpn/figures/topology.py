@@ -25,7 +25,7 @@ def sizes(note: Progress, more: bool = False) -> Values:
     """Build the fabric at full size, and count its nodes, ports and lanes."""
     note("building 15,360 GPUs", 0.0)
     if more:
-        # The mutation grows all sizes but the rails: it has 7 instead of 8, so the numbers of ToRs change too.
+        # The mutation grows all sizes but the rails: 7 instead of 8, so the numbers of ToRs change too.
         fabric = hpn(segments=17, hosts=144, rails=7, backup=9, aggs=68, cores=9)
     else:
         fabric = hpn(segments=15, hosts=128, rails=8, backup=8, aggs=60, cores=8)
@@ -102,7 +102,7 @@ def choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
 
 
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
-    """Return the number of flows that arrive on another plane, and of all flows; a flow is a pair and an lb."""
+    """Return the number of flows that arrive on another plane, and of all; a flow is a pair and an lb."""
     planes, search = plane_of(plan.fabric), PathProbe(plan)
     left = flows = 0
     for source, destination in permutations(members, 2):
