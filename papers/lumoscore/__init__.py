@@ -3,8 +3,9 @@
 
 # claims.yaml  the papers' claims
 # figures/   functions that compute or measure the figures of the claims
-# load.py    random demands; a demand as jobs come and go, and the circuits that stand then
-# ratios.py  circuits made by each method, over the fewest by the exact program
-# speed.py   processor time of a change, from 2k to 32k NPUs, beside what the authors published
-# plot.py    the same as a picture
+# load.py    random demands; demands that change as jobs come and go, with the circuits before each change
+# ratios.py  circuits created by each method, divided by the least number, from the exact program
+# speed.py   processor time of a change, from 2k to 32k NPUs
+# published.py  planning times that the authors published
+# plot.py    chart of both times
 """

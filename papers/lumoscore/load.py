@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Demands for circuits: random demands that ports can serve, and demands as jobs come and go."""
+"""Demands for circuits: random demands that the ports can serve, and demands that change with jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ __all__ = ["Trace", "feasible", "full", "least", "refilled", "states"]
 
 
 def feasible(rng: np.random.Generator, pods: int, ports: int) -> Ints:
-    """(pods, pods) with row sums up to `ports`; some Pods want nothing, some pairs of Pods a lot."""
+    """Return a random symmetric demand, shape (pods, pods), with row sums up to `ports`.
+
+    Some Pods ask for nothing, some pairs of Pods for many circuits.
+    """
     demand = np.zeros((pods, pods), np.int64)
     left = rng.integers(0, ports + 1, pods)
     for _ in range(3 * pods):
@@ -29,7 +32,7 @@ def feasible(rng: np.random.Generator, pods: int, ports: int) -> Ints:
 
 
 def full(rng: np.random.Generator, pods: int, ports: int) -> Ints:
-    """Return a random demand with row sums of `ports`; `pods * ports` is even."""
+    """Return a random demand with all row sums equal to `ports`; `pods * ports` must be even."""
     while True:
         demand = saturate_demand(feasible(rng, pods, ports), ports)
         if (demand.sum(axis=1) == ports).all():
@@ -38,10 +41,11 @@ def full(rng: np.random.Generator, pods: int, ports: int) -> Ints:
 
 @final
 class Trace:
-    """A demand between Pods as jobs come and go, (N, N), with `ports` ports a Pod.
+    """Demand between Pods that changes as jobs come and go.
 
-    A job has 2 Pods or more, geometrically fewer of the large ones, and joins them in a ring, or each with
-    each. Jobs come until they have the share `load` of all ports.
+    `demand` has the shape (pods, pods); each Pod has `ports` ports. The number of a job's Pods is geometrically
+    distributed. A job asks for a ring through its Pods, or for circuits between all pairs of them. At first,
+    jobs arrive until they use the share `load` of all ports.
     """
 
     def __init__(self, pods: int, ports: int, seed: int, load: float = 0.9) -> None:
@@ -87,7 +91,7 @@ class Trace:
 
 
 def states(pods: int, spines: int, ports: int, seed: int, changes: int) -> Iterator[tuple[Ints, CircuitPlan]]:
-    """Yield the new demands of a trace, each with the circuits set up at its arrival."""
+    """Yield each new demand of a trace, with the circuit plan before the change."""
     trace = Trace(pods, spines * ports, seed)
     plan = allocate(trace.demand, spines, ports)
     for _ in range(changes):
@@ -97,12 +101,12 @@ def states(pods: int, spines: int, ports: int, seed: int, changes: int) -> Itera
 
 
 def refilled(pods: int, spines: int, ports: int, seed: int) -> tuple[Ints, CircuitPlan]:
-    """Return a change of a trace whose demand also fills the ports that jobs leave over."""
+    """Return a new demand and the circuit plan before; both demands also fill the ports that jobs leave."""
     trace = Trace(pods, spines * ports, seed)
     plan = allocate(saturate_demand(trace.demand, spines * ports), spines, ports)
     return saturate_demand(trace.change(), spines * ports), plan
 
 
 def least(demand: Ints, plan: CircuitPlan) -> int:
-    """Circuits that must be made whatever moves."""
+    """Return the number of circuits that every plan must create, given the circuits of `plan`."""
     return int(np.maximum(demand - plan.counts.sum(axis=0), 0).sum()) // 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning time over the size of the cluster, both by powers, beside what the authors published."""
+"""Chart of planning time by size of the cluster, on logarithmic axes, with the authors' published times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["growth_svg"]
 
 
 def growth_svg(clusters: Sequence[Cluster]) -> str:
-    """Clusters in order of size."""
+    """Return the chart as SVG; `clusters` are in order of size."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.6, 5.0))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures that LumosCore's authors published: planning times, completion times of jobs.
+"""Planning times that LumosCore's authors published, for clusters of 2k to 32k NPUs.
 
-Planning times are those they plot (cal_overhead.py of their released code),
-in clusters of 2k to 32k NPUs. The
-authors give the number of NPUs only; that a Pod has 128 of them is read off comments in their code.
+The times are from the plot script of their released code (cal_overhead.py). The authors give the number of
+NPUs only; the 128 NPUs of a Pod are from comments in their code.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ __all__ = ["AUTHORS", "AUTHORS_EXACT", "NPUS_A_POD", "PODS", "TARGET", "Change"]
 NPUS_A_POD = 128
 PODS = (16, 32, 64, 128, 256)
 
-# Seconds for clusters of that many Pods.
+# Planning time in seconds, by number of Pods; LumosCore, and the exact program.
 AUTHORS: Mapping[int, float] = dict(zip(PODS, (0.042, 0.581, 2.773, 15.213, 45.8), strict=True))
 AUTHORS_EXACT: Mapping[int, float] = dict(zip(PODS, (2.842, 28.581, 147.773, 684.213, 3298.0), strict=True))
-TARGET = 0.1  # of these
+TARGET = 0.1  # target planning time, as a share of AUTHORS
 
 
 @final
 class Change(StrEnum):
-    """Jobs have nine tenths of all ports; where none is spare, what they leave over is asked for too."""
+    """Kinds of changes of demand. Jobs use nine tenths of all ports; in `full`, demand fills all ports."""
 
     job = "one job goes, another comes"
     first = "all circuits, from nothing"

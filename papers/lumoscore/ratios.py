@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits that a change sets up, divided by the fewest of any maps with the same guarantees."""
+"""Circuits that a change creates, divided by the least number, from the exact program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from papers.lumoscore.load import feasible, refilled, states
 
 __all__ = ["METHODS", "SMALL", "full_ratios", "ratios", "two_pairs"]
 
-# Pods, spines, ports a spine: what an integer program finishes many times over.
+# Pods, spines, ports a spine: sizes that an integer program solves quickly.
 SMALL = ((4, 2, 4), (6, 2, 8), (8, 2, 8), (8, 4, 4), (12, 2, 8), (16, 2, 8), (16, 4, 8))
 
 METHODS: tuple[Method, ...] = ("flow", "greedy", "scratch")
@@ -33,7 +33,7 @@ def ratios(
 ) -> Mapping[Method, Sequence[float]]:
     """Return the ratios of each method over changes of job traces; `shape` is Pods, spines, ports a spine.
 
-    Where the exact program makes none, what is made, and one.
+    If the exact program creates no circuit, the value is the number that the method creates, plus 1.
     """
     pods, spines, ports = shape
     result: dict[Method, list[float]] = {method: [] for method in METHODS}
@@ -48,7 +48,7 @@ def ratios(
 def full_ratios(
     shape: tuple[int, int, int], seeds: Iterable[int], method: Method = "flow"
 ) -> Sequence[float]:
-    """Return the ratios of a method, one change for each seed, where no port is free."""
+    """Return the ratios of a method, for one change a seed, if demands leave no port free."""
     pods, spines, ports = shape
     result = []
     for seed in seeds:
@@ -64,11 +64,14 @@ def two_pairs(
     *,
     fresh: bool = False,
 ) -> tuple[int, int, int]:
-    """Count groups of two switch pairs where no program keeps more; circuits kept; circuits removed.
+    """Compare the assignment to two pairs of switches with the exact program, on random changes.
 
-    With `fresh` our assignment does not know what stands.
+    A change withdraws about a third of the circuits, and asks for new circuits on free ports. `fresh`: the
+    assignment does not know the existing circuits.
 
-    About a third of what stands is wanted no more, and where there is room others are.
+    Returns:
+        Number of draws in which the assignment makes as few changes as the exact program, circuits kept, and
+        circuits removed.
     """
     best = kept = removed = 0
     for draw in range(draws):

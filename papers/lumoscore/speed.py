@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planning time of a change of demand, in clusters of 2k to 32k NPUs.
 
-16 to 256 Pods of 8 leaves with 16 NPUs each, 2 links from a leaf to each of 8 spines, 16 ports a spine to 16
-optical switches. All groups are planned one after the other; times are processor time of the whole process.
+A cluster has 16 to 256 Pods. A Pod has 8 leaves with 16 NPUs each, and 8 spines; a leaf has 2 links to each
+spine, and a spine has 16 ports to 16 optical switches. Groups of optical switches are planned one after the
+other. Times are processor time of the whole process.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = [
     "measure",
 ]
 
-# Most seconds of the exact program for one change.
+# Time limit of the exact program for one change, in seconds.
 EXACT_LIMIT_S = 120.0
 
 SPINES, PORTS = 8, 16
@@ -39,7 +40,13 @@ SEEDS, CHANGES = 3, 7
 @final
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Changes of one sort: processor seconds of each; circuits made, and those that had to be made."""
+    """Changes of one kind.
+
+    Attributes:
+        seconds: processor time of each change.
+        created: circuits created in all changes.
+        least: lower bound of that number.
+    """
 
     seconds: tuple[float, ...]
     created: int
@@ -53,7 +60,13 @@ class Timed:
 @final
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`exact`: seconds of the exact program for one job's change; None where not run or too long."""
+    """Measurements on a cluster.
+
+    Attributes:
+        pods: number of Pods.
+        changes: changes by kind.
+        exact: seconds of the exact program for the change of one job; None: not run, or above EXACT_LIMIT_S.
+    """
 
     pods: int
     changes: Mapping[Change, Timed]
@@ -69,17 +82,24 @@ class Cluster:
 
 
 def clusters(note: Callable[[int, float], None] = lambda pods, share: None) -> Sequence[Cluster]:
-    """All sizes; the exact program up to the first that takes it too long."""
+    """Return measurements of all sizes; the exact program stops at the first size above its time limit."""
     result: list[Cluster] = []
-    for place, pods in enumerate(PODS):
-        note(pods, place / len(PODS))
+    for index, pods in enumerate(PODS):
+        note(pods, index / len(PODS))
         result.append(measure(pods, exact=not result or result[-1].exact is not None))
     return result
 
 
 @cache
 def measure(pods: int, seeds: int = SEEDS, changes: int = CHANGES, *, exact: bool) -> Cluster:
-    """Measured once a process: so many changes of one job for each seed, one of each other sort."""
+    """Measure a cluster; the result is cached.
+
+    Args:
+        pods: number of Pods.
+        seeds: number of seeds; each gives one change of every kind but Change.job.
+        changes: number of changes of one job for each seed.
+        exact: run the exact program, too.
+    """
     allocate(Trace(4, 8, 0).demand, 2, 4)  # loads the solver
     result = {
         Change.job: _timed(_job_changes(pods, seeds, changes)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LumosCore's circuits between Pods: how a demand is split, what can be realised, what every port hears."""
+"""LumosCore's circuits between Pods: split of a demand, demands that are realised, peers of each port."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ if TYPE_CHECKING:
 __all__ = ["SEED", "run_decomposition", "run_ports", "run_realisable"]
 
 
-# Random demands begin here: seeds that no other measurement or test uses.
+# First seed of random demands; no other measurement or test uses these seeds.
 SEED = 24110
 _FAMILY = (2, 4, 8, 16, 32)
 
 
 def run_decomposition(note: Progress, draws: int = 1000, *, upper: bool = False) -> Values:
-    """Any symmetric matrix as A + A.T; then A over spines; the share of draws in which all sums are right."""
+    """Measure the share of random symmetric demands that split exactly into A + A.T, and A over spines.
+
+    Entries and sums of rows and columns must differ by rounding only. `upper`: take the upper triangle as A,
+    and split A over spines by division that rounds down.
+    """
     import numpy as np
 
     rng = np.random.default_rng(SEED)
@@ -75,7 +79,14 @@ def _shared(part: Ints, whole: Ints, parts: int) -> bool:
 def run_realisable(
     note: Progress, draws: int = 200, wiring: str = "cross", baseline: str = "uniform"
 ) -> Values:
-    """Demands that use every port; `wiring` stands for cross wiring, `baseline` for uniform wiring."""
+    """Measure the share of demands realised whole by cross wiring, if demands use every port.
+
+    Args:
+        note: progress callback.
+        draws: number of demands; uniform wiring is measured on every second demand, with few Pods.
+        wiring: wiring that is measured as cross wiring.
+        baseline: wiring that is measured as uniform wiring.
+    """
     import numpy as np
 
     def circuits(kind: str, demand: Ints, spines: int, ports: int) -> int:
@@ -122,7 +133,17 @@ def _three(ports: int) -> Ints:
 
 
 def run_ports(note: Progress, draws: int = 200, *, dark: bool = False, broken: bool = True) -> Values:
-    """Check the peers of each port, fibre by fibre, in plans and after changes of plans."""
+    """Count the ports that send to one peer and receive from another, in plans after a change.
+
+    Also counts pairs of switches whose maps are not transposes of each other, switches whose maps are not
+    permutations, and maps with a missing cross-connect that the check refuses.
+
+    Args:
+        note: progress callback.
+        draws: number of plans.
+        dark: remove a cross-connect before ports are counted.
+        broken: remove a cross-connect before the check.
+    """
     import numpy as np
 
     rng = np.random.default_rng(SEED + 2)
@@ -163,9 +184,10 @@ def run_ports(note: Progress, draws: int = 200, *, dark: bool = False, broken: b
 
 
 def _peers(switches: Ints) -> tuple[Ints, Ints]:
-    """Return the peer that each port of (..., K, N) sends to and hears, as port * N + Pod; -1 for none.
+    """Return the peers to which each port sends and from which it receives, as port * N + Pod; -1: none.
 
-    Switch 2k takes from port 2k and gives to 2k + 1, switch 2k + 1 the other way round.
+    `switches` has the shape (..., K, N). Switch 2k leads from ports 2k to ports 2k + 1, switch 2k + 1 from
+    ports 2k + 1 to ports 2k.
     """
     import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LumosCore when light goes: demands realised on what is left, on arrays and under jobs on the emulator."""
+"""LumosCore after losses of light: demands realised on the working ports, computed and on the emulator."""
 
 from __future__ import annotations
 
@@ -20,17 +20,26 @@ _KINDS = {"pairs": "pairs of optical switches", "spine": "a spine", "ports": "on
 
 
 def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bool = True) -> Values:
-    """Random demands for every port, then pairs of switches, spines or single ports fail."""
+    """Measure the share of circuits realised after failures, for random demands that use every port.
+
+    Pairs of optical switches, one spine's links to a Pod, or single ports fail.
+
+    Args:
+        note: progress callback.
+        draws: number of draws; a fifth as many for single ports.
+        trimmed: compare with the demand that the working ports can serve, instead of the whole demand.
+        keep: plan again from the plan after the failure, instead of from the plan before.
+    """
     import numpy as np
 
     rng = np.random.default_rng(SEED + 20)
     result: dict[str, Measured] = {}
-    for place, (name, words) in enumerate(_KINDS.items()):
+    for index, (name, words) in enumerate(_KINDS.items()):
         whole = asked = created = moved = 0
         single = name == "ports"
         some = max(draws // 5, 1) if single else draws
         for draw in range(some):
-            note(words, (place + draw / some) / len(_KINDS))
+            note(words, (index + draw / some) / len(_KINDS))
             pods, spines = int(rng.integers(3, 6 if single else 9)), int(rng.integers(2, 5))
             ports = 2 * int(rng.integers(2, 4 if single else 5))
             before = fill_unused_ports(allocate(feasible(rng, pods, spines * ports), spines, ports))
@@ -55,7 +64,7 @@ def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bo
 
 
 def run_light(note: Progress, other: str = "") -> Values:
-    """Experiment 15's faults; `other` is the variant that is looked at in place of each."""
+    """Count the circuits missing after the faults of experiment 15; `other` is a variant to read instead."""
     runs = observed(_SCENARIO, note)
     seen = {name: run for name, (_, run) in runs.items()}
 

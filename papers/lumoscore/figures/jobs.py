@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LumosCore's jobs that come and go, at flow level: 1,000 of them on 4,096 accelerators, ten traces."""
+"""Traces of jobs on LumosCore, at flow level: 1,000 jobs on 4,096 accelerators, ten traces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["picture", "run_jobs"]
 
 SEEDS = 10
 
-# From least to most mean completion time in the released logs.
+# Fabrics by growing mean completion time in the released logs.
 _ORDER = ("ideal", "leaf-centric, tau 2", "leaf-centric, tau 1", "clos")
 
 
@@ -24,7 +24,14 @@ def _compared(study: Study) -> Comparison:
 
 
 def run_jobs(note: Progress, seeds: int = SEEDS, fabric: str = "", jobs: int = 1000) -> Values:
-    """Mean completion times on five fabrics, a trace for each seed; `fabric` stands for all but the ideal."""
+    """Measure mean completion times on all fabrics; a trace for each seed.
+
+    Args:
+        note: progress callback.
+        seeds: number of traces.
+        fabric: fabric that replaces every fabric but the ideal; empty: none.
+        jobs: jobs of a trace.
+    """
     percent: dict[str, list[float]] = {}
     ordered = 0
     for seed in range(1, seeds + 1):
@@ -62,5 +69,5 @@ def run_jobs(note: Progress, seeds: int = SEEDS, fabric: str = "", jobs: int = 1
 
 
 def picture() -> str:
-    """Return the picture as SVG."""
+    """Return the chart of completion times on the first trace as SVG."""
     return plot_svg(_compared(Study(workload=Workload(), seeds=(1,))))

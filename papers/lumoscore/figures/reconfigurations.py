@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LumosCore's changes of circuits: how few move; and what links from leaves to spines carry."""
+"""LumosCore's changes of circuits against the fewest possible; loads of links from leaves to spines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,15 @@ def run_reconfigurations(
     shapes: Sequence[tuple[int, int, int]] = (),
     method: Method = "flow",
 ) -> Values:
-    """Circuits that a change makes over the fewest by integer program, a mean over shapes for each seed."""
+    """Measure the circuits that a change creates, divided by the fewest by integer program.
+
+    Args:
+        note: progress callback.
+        seeds: number of seeds; the value of a seed is a mean over shapes.
+        draws: number of draws of two pairs of switches.
+        shapes: Pods, spines and ports a spine; empty: SMALL.
+        method: method that is measured.
+    """
     import numpy as np
 
     shapes = shapes or SMALL
@@ -71,15 +79,15 @@ def run_leaves(
     """Return the loads of links from leaves to spines under demands that use every link.
 
     Args:
-        note: told of the progress.
+        note: progress callback.
         draws: number of demands for each number of links.
-        pod_centric: the Pod-centric split stands in for the leaf-centric one.
-        leaf_centric: the leaf-centric split stands in for the Pod-centric one.
-        short: circuits of the first spine are left out.
+        pod_centric: use the Pod-centric split in place of the leaf-centric split.
+        leaf_centric: use the leaf-centric split in place of the Pod-centric split.
+        short: leave out the circuits of the first spine.
     """
     result: dict[str, Measured | float] = {}
-    for place, tau in enumerate((2, 4, 1)):
-        loads = _Loads(tau, draws, lambda share, at=place: note("leaves", (at + share) / 3), short=short)
+    for index, tau in enumerate((2, 4, 1)):
+        loads = _Loads(tau, draws, lambda share, at=index: note("leaves", (at + share) / 3), short=short)
         leaf, pod = (loads.pod, loads.pod) if pod_centric else (loads.leaf, loads.pod)
         if leaf_centric:
             pod = leaf
@@ -94,7 +102,11 @@ def run_leaves(
 
 
 class _Loads:
-    """Most flows on a link for each demand, by the leaf-centric and by the Pod-centric split."""
+    """Largest number of flows on a link for each demand, by the leaf-centric and the Pod-centric split.
+
+    `realised` counts demands whose circuits exist in full; `over` counts links that the Pod-centric split
+    overloads, of `links`.
+    """
 
     def __init__(self, tau: int, draws: int, note: Callable[[float], None], *, short: bool) -> None:
         import numpy as np

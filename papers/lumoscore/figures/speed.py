@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LumosCore's planning time: seconds on this machine beside those that the authors published of theirs."""
+"""LumosCore's planning time: seconds on this machine, and the authors' published seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def planning_time(note: Progress, repeats: int = 1, power: int = 0) -> Values:
 
 
 def values(result: Sequence[Cluster], repeats: int = 1, power: int = 0) -> Values:
-    """Return the values for clusters in order of size; times are scaled by `repeats` and Pods ** `power`."""
+    """Return the figures for clusters in order of size.
+
+    `repeats` and `power` are mutations: they multiply times by `repeats` * (Pods / fewest Pods) ** `power`.
+    """
 
     def seconds(cluster: Cluster, change: Change) -> float:
         return cluster.changes[change].median * repeats * (cluster.pods / PODS[0]) ** power
@@ -40,5 +43,5 @@ def values(result: Sequence[Cluster], repeats: int = 1, power: int = 0) -> Value
 
 
 def picture() -> str:
-    """Return the picture as SVG."""
+    """Return the chart of planning times as SVG."""
     return growth_svg(clusters())
