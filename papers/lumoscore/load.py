@@ -43,9 +43,9 @@ def full(rng: np.random.Generator, pods: int, ports: int) -> Ints:
 class Trace:
     """Demand between Pods that changes as jobs come and go.
 
-    `demand` has the shape (pods, pods); each Pod has `ports` ports. The number of a job's Pods is geometrically
-    distributed. A job asks for a ring through its Pods, or for circuits between all pairs of them. At first,
-    jobs arrive until they use the share `load` of all ports.
+    `demand` has the shape (pods, pods); each Pod has `ports` ports. The number of a job's Pods is
+    geometrically distributed. A job asks for a ring through its Pods, or for circuits between all pairs of
+    them. At first, jobs arrive until they use the share `load` of all ports.
     """
 
     def __init__(self, pods: int, ports: int, seed: int, load: float = 0.9) -> None:

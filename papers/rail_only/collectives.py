@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's equations of collectives over x GPUs of each of y domains (Rail-only).
+"""The paper's equations of the time of collectives over x GPUs in each of y domains (Rail-only).
 
-C_F is what a GPU sends inside of its domain, C_S what it sends by its NIC, both bits a second and each way.
-Seconds come out; data is in bytes: the whole array of AllGather, ReduceScatter and AllReduce, and what one
-GPU has for each other of All-to-All. Latency is not counted.
+C_F is the bandwidth of a GPU inside its domain, C_S that of its NIC, in bit/s in each direction. Functions
+return seconds, without latency. `data` is in bytes: the whole array of AllGather, ReduceScatter and
+AllReduce; for All-to-All the bytes from a GPU to each other GPU.
 
-On rails All-to-All takes two steps: each GPU sends along its rail what is for any GPU of a domain, then
-domains exchange inside. Rail-optimised, a NIC reaches all GPUs, and the slower of the two networks decides.
+Rail-only runs All-to-All in two steps. First each GPU sends along its rail all data for a remote domain. Then
+the GPUs of each domain exchange data inside it. Rail-optimised networks connect a NIC to all GPUs, so both
+networks work at once and the slower network decides.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """`hb` is C_F, `nic` C_S."""
+    """Bandwidths of a GPU in bit/s: `hb` inside its domain (C_F), `nic` of its NIC (C_S)."""
 
     hb: float
     nic: float
 
 
-# Bits per second of a GPU of the platforms that the paper names (Rail-only, sections II-A and IV-B).
+# Platforms of the paper (Rail-only, sections II-A and IV-B).
 A100 = Rates(2400e9, 200e9)
 H100 = Rates(3600e9, 400e9)
 
@@ -48,7 +49,7 @@ H100 = Rates(3600e9, 400e9)
 @final
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """`x` GPUs of each of `y` domains; those of equal rank are on one rail."""
+    """A group of `x` GPUs in each of `y` domains; GPUs of equal rank share a rail."""
 
     x: int
     y: int
@@ -61,40 +62,40 @@ class Grid:
 
 
 def allgather(grid: Grid, data: float, rates: Rates) -> float:
-    """Along rails first, then inside of domains."""
+    """Return the time of an AllGather: along rails, then inside domains."""
     x, y = grid.x, grid.y
     return 8 * data * ((y - 1) / (x * y * rates.nic) + (x - 1) / (x * rates.hb))
 
 
 def reduce_scatter(grid: Grid, data: float, rates: Rates) -> float:
-    """AllGather backwards: inside of domains first."""
+    """Return the time of a ReduceScatter: an AllGather in reverse, inside domains first."""
     return allgather(grid, data, rates)
 
 
 def allreduce(grid: Grid, data: float, rates: Rates) -> float:
-    """ReduceScatter, then AllGather."""
+    """Return the time of an AllReduce: a ReduceScatter, then an AllGather."""
     return reduce_scatter(grid, data, rates) + allgather(grid, data, rates)
 
 
 def alltoall_rail_optimised(grid: Grid, data: float, rates: Rates) -> float:
-    """Inside of domains and between them at once."""
+    """Return the time of an All-to-All inside and between domains at once."""
     x, y = grid.x, grid.y
     return 8 * data * max((x - 1) / rates.hb, x * (y - 1) / rates.nic)
 
 
 def alltoall_rail_only(grid: Grid, data: float, rates: Rates) -> float:
-    """Along rails, then inside of domains: one after the other."""
+    """Return the time of an All-to-All along rails, then inside domains."""
     x, y = grid.x, grid.y
     return 8 * data * (y * (x - 1) / rates.hb + x * (y - 1) / rates.nic)
 
 
 def slowdown(grid: Grid, rates: Rates) -> float:
-    """Return how much longer All-to-All takes on rail-only than on rail-optimised, as a share."""
+    """Return the relative slowdown of All-to-All on rail-only against rail-optimised; 0.1 means 10 %."""
     return alltoall_rail_only(grid, 1.0, rates) / alltoall_rail_optimised(grid, 1.0, rates) - 1
 
 
 def nic_share(grid: Grid) -> float:
-    """Return the share of the bytes of a hierarchical AllReduce that NICs send."""
+    """Return the share of NICs in the bytes that a hierarchical AllReduce sends."""
     outside = (grid.y - 1) / (grid.x * grid.y)
     inside = (grid.x - 1) / grid.x
     return outside / (outside + inside)

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of an iteration by size and bandwidth of the domains, bandwidth of the NICs, and batch.
+"""Time of a training iteration by size and bandwidth of domains, bandwidth of NICs, and batch.
 
 Inputs of the paper (Rail-only):
 
 - clusters of 16,384, 32,768 and 65,536 H100, a batch of 4,096 for GPT-1T and of 1,024 for GPT-146B, bandwidth
-  and arithmetic of a DGX GH200, every layout tried and the fastest taken (section V-B, figure 8);
+  and arithmetic of a DGX GH200, the fastest of all layouts (section V-B, figure 8);
 - a DGX GH200 gives a GPU 3.6 Tbit/s in its domain (section II-A) and 400 Gbit/s by its NIC (section III-B);
 - GPT-1T for the bandwidths (section V-C, figure 9), and GPT-1T on 32,768 GPUs for the batch (section V-D,
   figure 10).
 
-The paper does not print its formula. Collectives take what its equations say (`collectives`). Models and
-layouts are those of `papers.training`: TP adds up activations twice a layer in each pass, PP hands them on,
-DP adds up gradients once. TP lies innermost, then DP or PP, whichever is better. What else a figure needs is
-an assumption (`Cluster`), and `VARIANTS` changes the assumptions one at a time.
+The paper does not print its formula. Times of collectives follow its equations (`collectives`). Models and
+layouts are those of `papers.training`: TP reduces activations twice a layer in each pass, PP sends them to
+the next stage, DP reduces gradients once. TP is innermost; next is DP or PP, whichever is faster. All other
+inputs are assumptions (`Cluster`); `VARIANTS` changes them one at a time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 SEQUENCE = 2048
-# A domain that holds everything.
+# Size of a domain that holds all GPUs.
 IDEAL = 1 << 30
 
 GPT_146B = Model(
@@ -69,7 +69,7 @@ GPT_1T = MODELS["dense-1t"]
 # Rail-only, section V-B.
 BATCHES: Mapping[Model, int] = {GPT_1T: 4096, GPT_146B: 1024}
 
-# Bandwidths of figure 9: of a GPU in its domain, and of its NIC (section V-C).
+# Bandwidths of figure 9, bit/s: of a GPU in its domain, and of its NIC (section V-C).
 HB_RATES = (2400e9, 4800e9, 7200e9, 9600e9)
 NIC_RATES = (100e9, 200e9, 400e9)
 
@@ -77,13 +77,22 @@ NIC_RATES = (100e9, 200e9, 400e9)
 @final
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """GPUs in domains of `domain`, and the assumptions on which an iteration's time rests.
+    """A cluster, and the assumptions about an iteration.
 
-    `gpus`, `domain` and `rates` are the paper's. The others are assumptions, which the paper does not print:
-    `peak` (operations a second) and `memory` (bytes) are an H100's (public); a GPU sustains a share of its
-    peak; gradients have `gradient_bytes` each and a share `hidden` of the last backward pass covers their
-    AllReduce; a pipeline stage holds `chunks` groups of layers, which divides its idle time; activations are
-    recomputed, or kept.
+    `gpus`, `domain` and `rates` are from the paper, `peak` and `memory` are public data of an H100. The paper
+    does not give the rest.
+
+    Attributes:
+        gpus: number of GPUs.
+        domain: GPUs of a domain.
+        rates: bandwidths of a GPU.
+        peak: operations a second of a GPU.
+        sustained: share of the peak that a GPU sustains.
+        memory: bytes of a GPU's memory.
+        gradient_bytes: bytes of a gradient.
+        hidden: share of the last backward pass that overlaps with the AllReduce of gradients.
+        chunks: groups of layers in a pipeline stage; they divide its idle time.
+        recomputed: activations are recomputed in the backward pass instead of kept.
     """
 
     gpus: int = 32768
@@ -98,7 +107,7 @@ class Cluster:
     recomputed: bool = True
 
 
-# Assumptions changed one at a time, by their name in tables.
+# Name in tables -> changed assumption.
 VARIANTS: Mapping[str, Mapping[str, float]] = {
     "40 % of peak": {"sustained": 0.4},
     "80 % of peak": {"sustained": 0.8},
@@ -114,7 +123,16 @@ VARIANTS: Mapping[str, Mapping[str, float]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """Seconds of the whole, and of its parts, which add up to it."""
+    """Seconds of the parts of an iteration, which sum to `seconds`.
+
+    Attributes:
+        layout: parallel layout.
+        arithmetic: computation.
+        idle: idle time of the pipeline.
+        tensor: AllReduces of TP.
+        handed: transfers between the stages of PP.
+        gradients: AllReduce of DP that computation does not hide.
+    """
 
     layout: Layout
     arithmetic: float
@@ -131,12 +149,12 @@ class Iteration:
 def iteration(
     model: Model, cluster: Cluster, layout: Layout, batch: int, *, data_inside: bool = True
 ) -> Iteration:
-    """Return the iteration of a layout; DP is nested inside PP unless `data_inside` is False."""
+    """Return the iteration of a layout; `data_inside` nests DP inside PP, otherwise PP inside DP."""
     layers = model.layers // layout.pp
     micros = batch // (layout.dp * layout.micro)
     tokens = layout.micro * SEQUENCE
     forward = model.flops(SEQUENCE) * tokens / layout.tp / (cluster.peak * cluster.sustained)
-    # Forward, recomputed, backward; kept activations spare the second.
+    # Passes: forward, recomputation, backward. Kept activations need no recomputation.
     passes, times = (PASSES, sum(ARITHMETIC)) if cluster.recomputed else (PASSES - 1, sum(ARITHMETIC) - 1)
     arithmetic = times * forward * layers
     tensor = 0.0
@@ -149,7 +167,7 @@ def iteration(
     if layout.pp > 1:
         inside = layout.tp * (layout.dp if data_inside else 1) * 2 <= cluster.domain
         rate = cluster.rates.hb if inside else cluster.rates.nic
-        # Forward and backward; the GPUs of a TP group hand on a part each.
+        # Forward and backward; each GPU of a TP group sends a part of the activations.
         handed = 2 * 8 * tokens * model.hidden * ACTIVATION_BYTES / layout.tp / rate
     stride = layout.tp if data_inside else layout.tp * layout.pp
     weights = model.dense_parameters * layers / layout.tp * cluster.gradient_bytes
@@ -166,14 +184,14 @@ def iteration(
 
 
 def _grid(cluster: Cluster, size: int, stride: int) -> Grid:
-    """Return the grid of `size` GPUs, every `stride`-th: GPUs in a domain, and number of domains."""
+    """Return the grid of a group of `size` GPUs whose ranks are `stride` apart."""
     inside = max(1, min(size, cluster.domain // stride))
     return Grid(inside, size // inside)
 
 
 @cache
 def best(model: Model, cluster: Cluster, batch: int) -> Iteration:
-    """Return the fastest of all layouts that fit into memory; ModelError when none does."""
+    """Return the iteration of the fastest layout that fits into memory; ModelError if no layout fits."""
     domain = cluster.domain
     if domain < 1 or domain & (domain - 1):
         raise ModelError(
@@ -203,12 +221,12 @@ def _layouts(model: Model, cluster: Cluster, batch: int) -> Iterator[Layout]:
 
 
 def figures(cluster: Cluster | None = None, hb: float = 1.0, nic: float = 1.0) -> dict[str, float]:
-    """Return the paper's percentages as this model has them, by the name of their claim.
+    """Return the percentages of this model for which the paper gives values, by name of the claim.
 
     Args:
-        cluster: GPUs and assumptions; its domain and rates are replaced by those of each figure.
-        hb: factor on all bandwidths inside of domains.
-        nic: factor on all bandwidths of NICs.
+        cluster: GPUs and assumptions; each figure replaces its domain and rates.
+        hb: factor of all bandwidths inside domains.
+        nic: factor of all bandwidths of NICs.
     """
     base = cluster or Cluster()
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts, cost and power of the NIC domain (Rail-only, Table II).
+"""Number, cost and power of switches and transceivers in the NIC domain (Rail-only, Table II).
 
-The paper gives savings as shares and in money, and prices: 694 $ and 18 W a port of a switch, 199 $ and 9 W a
-transceiver. How many switches and transceivers there are is derived here, with folded Clos networks of the
-fewest tiers (`topologies.families.clos`), the same that the generators build: a transceiver at both ends of
-every cable, those to NICs included. Any-to-any is one such network, rail-only one for each of the 256 GPUs of
-a domain; a switch that has room for several rails serves them.
+Published: savings as shares and in dollars; prices of 694 $ and 18 W a switch port, 199 $ and 9 W a
+transceiver.
+
+Derived here: the numbers of switches and transceivers. Networks are folded Clos networks with the fewest
+tiers (`topologies.families.clos`), as the generators build them. Every cable has a transceiver at both ends,
+also cables to NICs. Any-to-any is one network for all GPUs; rail-only has one network for each of the 256
+GPUs of a domain. A switch with enough ports for several rails serves several.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from topologies.families.clos import Clos, clos_of
 
 __all__ = ["DOMAIN", "Parts", "any_to_any", "rail_only", "savings"]
 
-# GPUs of a domain in Table II: a GH200 of the paper.
+# GPUs of a domain in Table II: the paper's GH200.
 DOMAIN = 256
 
 # Dollars and watts of a port of a switch, and of a transceiver (Rail-only, section V-E).
@@ -29,7 +31,7 @@ TRANSCEIVER = (199, 9)
 @final
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Switches of `radix` ports, and transceivers."""
+    """Numbers of switches with `radix` ports, and of transceivers."""
 
     radix: int
     switches: int
@@ -45,13 +47,13 @@ class Parts:
 
 
 def any_to_any(gpus: int, radix: int) -> Parts:
-    """One network for all GPUs."""
+    """Return the parts of one network for all GPUs."""
     shape = clos_of(gpus, radix)
     return Parts(radix, shape.switches, _transceivers(shape, gpus))
 
 
 def rail_only(gpus: int, radix: int, domain: int = DOMAIN) -> Parts:
-    """Return the parts of a network for each rail; ModelError when GPUs do not fill their domains."""
+    """Return the parts of one network for each rail; ModelError if the GPUs do not fill whole domains."""
     if domain < 1 or gpus < domain or gpus % domain:
         raise ModelError(
             f"{gpus} GPUs do not fill whole domains of {domain}", remedy="use a multiple of the domain"
@@ -69,7 +71,7 @@ def _transceivers(shape: Clos, endpoints: int) -> int:
 def savings(
     gpus: int, radix: int, port: tuple[float, float] = PORT, transceiver: tuple[float, float] = TRANSCEIVER
 ) -> tuple[float, float]:
-    """Return the shares of cost and of power that rail-only saves."""
+    """Return the shares of cost and of power that rail-only saves; prices are dollars and watts."""
     base, ours = any_to_any(gpus, radix), rail_only(gpus, radix)
 
     def share(at: int) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rail-only's faults, struck on the emulator: who loses the network, and what brings a rail back."""
+"""Failures in rail-only on the emulator: GPUs that are cut off, and takeover by spares."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["faults"]
 _SPARES = "13_rail_faults/scenario.yaml"
 _BARE = "13_rail_faults/bare.yaml"
 
-# The rail switch that the scenarios of experiment 13 fail is that of rank 1.
+# Rank of the rail switch that fails in the scenarios of experiment 13.
 _RANK = 1
 
 # Variants in which spares take over.
@@ -19,7 +19,13 @@ _HEALED = ("rail", "gpu", "domain")
 
 
 def faults(note: Progress, bare: str = "rail", file: str = _SPARES) -> Values:
-    """Fail a rail switch, a GPU and a domain under an AllReduce."""
+    """Measure an AllReduce under failures of a rail switch, a GPU and a domain.
+
+    Args:
+        note: progress callback.
+        bare: variant without spares that counts the GPUs cut off.
+        file: scenario with spares.
+    """
     ready, seen = observed(_BARE, note, (bare,))[bare]
     below = {name for name in ready.members if ready.fabric.node(name).coordinates[0] == _RANK}
     cut_off = seen.cut_off.partition(" are cut off")[0]
@@ -28,7 +34,7 @@ def faults(note: Progress, bare: str = "rail", file: str = _SPARES) -> Values:
     result: dict[str, Measured | float] = {"below": Measured(share, detail=cut_off)}
     runs = observed(file, note, _HEALED)
     for name in _HEALED:
-        # A fabric without spare domains has no fault of a whole domain to strike.
+        # A fabric without spare domains has no variant in which a whole domain fails.
         _, run = runs.get(name, (None, None))
         took = f"after {run.takeovers[0]}" if run is not None and run.takeovers else "no takeover"
         right = 100 * run.correct_nodes / run.nodes if run is not None and run.takeovers else 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rail-only's iteration times by domain, bandwidth, NIC and batch, from the paper's inputs."""
+"""Rail-only's iteration times by domain, bandwidth, NIC and batch, from the inputs of the paper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from papers.rail_only.iteration import VARIANTS, Cluster, figures
 
 __all__ = ["iteration"]
 
-# Order of two figures: the one that the paper has larger, and the smaller.
+# Order of two figures -> the larger in the paper, the smaller.
 _ORDERS = {
     "order-domains": ("domains-8", "domains-256"),
     "order-models": ("small-ideal", "large-ideal"),

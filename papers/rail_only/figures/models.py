@@ -10,10 +10,10 @@ from topologies import any_to_any, rail_only
 
 __all__ = ["collectives", "counts", "fabrics", "savings"]
 
-# GPUs, radix: % of cost and of power that rail-only saves (Rail-only, Table II).
+# GPUs and radix in the rows of Table II (Rail-only).
 _SAVED = ((32768, 64), (32768, 128), (32768, 256), (65536, 64), (65536, 128), (65536, 256))
 
-# Domains of eight GPUs, radix.
+# Number of domains of eight GPUs, and radix.
 _GENERATED = ((256, 64), (256, 32), (64, 64), (128, 16))
 
 
@@ -33,7 +33,7 @@ def counts(note: Progress, part: int = 1) -> Values:
 
 
 def fabrics(note: Progress) -> Values:
-    """Count in generated fabrics, which addresses limit to fewer than 8,192 GPUs."""
+    """Count switches and transceivers of generated fabrics; addresses limit a fabric to under 8,192 GPUs."""
     result = {}
     for done, (domains, radix) in enumerate(_GENERATED):
         note(f"generating {domains} domains of 8", done / len(_GENERATED))

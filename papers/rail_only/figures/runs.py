@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rail-only's collectives, measured: each is run packet by packet on the embedded testbed."""
+"""Rail-only's collectives, measured packet by packet on the embedded testbed."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _GATHERS = ("all-gather", "reduce-scatter", "allreduce")
 
 
 def _us(seen: Observation) -> float:
-    """Return the time of a run; not a number if any data is wrong."""
+    """Return the time of a run in microseconds; nan if any data is wrong."""
     return seen.completion_ps / 10**6 if seen.correct_nodes == seen.nodes else float("nan")
 
 
 def _of(ready: Prepared) -> tuple[Grid, Rates]:
-    """Return the inputs of the equations, read off the fabric."""
+    """Return the inputs of the equations, from the fabric."""
     fabric, gpu = ready.fabric, ready.members[0]
     x, y = fabric.dims
     links = [link for port in fabric.node(gpu).ports if (link := fabric.link_at(gpu, port.number))]
@@ -37,7 +37,7 @@ def _of(ready: Prepared) -> tuple[Grid, Rates]:
 
 
 def _equation_us(ready: Prepared, equation: Equation) -> float:
-    """Return the equation's time; D is the array, or for All-to-All a GPU's part for each other GPU."""
+    """Return the time by an equation in microseconds, for the data of the run's collective."""
     grid, rates = _of(ready)
     collective = ready.variant.collective
     data = collective.data_bytes / (len(ready.members) if collective.kind == "all-to-all" else 1)
@@ -51,12 +51,20 @@ def _off(ours: float, theirs: float) -> str:
 def alltoall(
     note: Progress, domains: int, sizes: Sequence[int], overlap: bool = False, swapped: bool = False
 ) -> Values:
-    """Measure how much longer All-to-All takes without spines, for messages of so many KiB a pair."""
+    """Measure the slowdown of All-to-All without spines.
+
+    Args:
+        note: progress callback.
+        domains: number of domains of eight GPUs.
+        sizes: KiB of the message of each pair.
+        overlap: a slice does not wait for other slices between phases.
+        swapped: count the frames across rails on rail-optimised instead of rail-only.
+    """
     result: dict[str, Measured | float] = {}
     fixed, crossed = [], 0.0
-    for place, kib in enumerate(sizes):
+    for index, kib in enumerate(sizes):
 
-        def part(what: str, share: float, at: int = place) -> None:
+        def part(what: str, share: float, at: int = index) -> None:
             note(what, (at + share) / len(sizes))
 
         change: dict[str, Any] = {"elements": kib * 1024 * 8 * domains // _ELEMENT_BYTES, "overlap": overlap}
@@ -96,7 +104,7 @@ def gathers(note: Progress, overlap: bool = False) -> Values:
 
 
 def _nic_share(ready: Prepared, seen: Observation) -> float:
-    """Return the share of bytes sent by GPUs that used links to leaves."""
+    """Return the share of NICs in the bytes that GPUs sent."""
     inside = nic = 0
     gpus = set(ready.members)
     for link in ready.fabric.links:
@@ -111,7 +119,7 @@ _SLICES = ("slices", "all-gather-slices")
 
 
 def slices(note: Progress, overlap: bool = True) -> Values:
-    """Measure the two phases when a slice does not wait for other slices."""
+    """Measure collectives in which a slice enters the next phase without waiting for other slices."""
     runs = observed("11_rails/rail-only.yaml", note, _SLICES, collective={"overlap": overlap})
     return {
         name: Measured(_us(seen) / (ready.bound_ps / 10**6), detail=f"{_us(seen):.1f} us")

@@ -48,7 +48,7 @@ def pxn(note: Progress, spines: bool = False) -> Values:
 
 
 def _by_pxn_share(fabric: Fabric) -> Measured:
-    """Return the share of pairs across rails and domains that take PXN, by tables and by source routes."""
+    """Return the share of pairs across rails and domains whose tables and source routes use PXN."""
     gpus = [node for node in fabric.nodes if node.kind is NodeKind.GPU]
     pairs = [
         (source.name, target.name)
@@ -66,7 +66,7 @@ def _by_pxn_share(fabric: Fabric) -> Measured:
 
 
 def _by_pxn(fabric: Fabric, path: tuple[str, ...]) -> bool:
-    """Return whether exactly the source's neighbour on the destination's rail forwards."""
+    """Return whether the only relay is the GPU of the source's domain on the destination's rail."""
     nodes = [fabric.node(name) for name in path]
     relays = [index for index, node in enumerate(nodes[1:-1], 1) if node.kind is NodeKind.GPU]
     rank = nodes[-1].coordinates[0]
@@ -79,7 +79,7 @@ def _by_pxn(fabric: Fabric, path: tuple[str, ...]) -> bool:
 
 
 def _traced(fabric: Fabric) -> Measured:
-    """Follow a frame from rank 0 to rank 3 of another domain on the testbed, hop by hop."""
+    """Send a frame from rank 0 to rank 3 of another domain; count the hops on the expected path."""
     # These modules need Scapy, which is slow to import.
     from emulation.traffic.frames.layers import LPH, NTH, Ether
     from harness.frames.walk import walk
