@@ -3,9 +3,9 @@
 
 # claims.yaml      the paper's claims
 # figures/         functions that compute or measure the figures of the claims
-# structure.py     a SuperPod in numbers: NPUs, lanes, cables and switches
-# networks.py      switches and lanes of cable of UB-Mesh and of the networks it is compared with
+# structure.py     numbers of NPUs, lanes, cables and switches of a SuperPod
+# networks.py      switches and cable lanes of UB-Mesh and of alternative networks
 # cost.py          CapEx, OpEx and cost-efficiency
 # availability.py  failures a year and availability
-# shares.py        share of a path in what a source sends, as a link slows down and recovers
+# shares.py        share of a path in the traffic of a source, as a link slows down and recovers
 """

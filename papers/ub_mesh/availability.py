@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures a year and availability of the network of 8,192 NPUs (UB-Mesh, §6.6, equation 3).
 
-MTBF = 365 x 24 / AFR, availability = MTBF / (MTBF + MTTR); AFR is failures a year, of all parts together. The
-paper's table of the parts' rates was not seen, so the parts are done twice. Fitted: one rate a switch and one
-a lane of optical cable, solved from the paper's two MTBFs. Predicted: the rates another operator measured,
-HPN (SIGCOMM 2024, doi 10.1145/3651890.3672265): 0.057 % of optical links and 0.051 % of switches fail in a
-month. Copper counts as never failing in both.
+MTBF = 365 x 24 / AFR, availability = MTBF / (MTBF + MTTR); AFR is the failures a year of all parts together.
+The paper's table of failure rates of parts was not available, so there are two sets of rates:
+
+    fitted     a rate of switches and a rate of optical lanes, solved from the paper's two MTBFs
+    predicted  rates that HPN's operator measured (SIGCOMM 2024, doi 10.1145/3651890.3672265): 0.057 % of
+               optical links and 0.051 % of switches fail in a month
+
+In both, copper never fails.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ MTTR_HOURS, MONITORED_MTTR_HOURS = 75 / 60, 13 / 60
 @final
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Failures a year of one switch, LRS or HRS, and of one lane of optical cable with its modules."""
+    """Failures a year: of a switch (LRS or HRS), and of a lane of optical cable with its modules."""
 
     switch: float
     optical_lane: float
@@ -48,7 +51,7 @@ HPN_RATES = Rates(switch=12 * 0.051e-2, optical_lane=12 * 0.057e-2 / LANES_PER_L
 
 
 def mtbf_hours(failures: float) -> float:
-    """Hours between failures, for so many a year; RailyardError unless there are some."""
+    """Return the hours between failures, from the failures a year; RailyardError if these are not above 0."""
     if failures <= 0:
         raise RailyardError(
             f"{failures:g} failures a year were given; expected a rate above 0", remedy="give a rate above 0"
@@ -57,7 +60,7 @@ def mtbf_hours(failures: float) -> float:
 
 
 def availability(mtbf: float, mttr: float) -> float:
-    """Share of the time, from hours between failures and hours to repair one."""
+    """Return the availability, 0 to 1, from the hours between failures and the hours of a repair."""
     return mtbf / (mtbf + mttr)
 
 
@@ -67,7 +70,7 @@ def failures_a_year(parts: Parts, rates: Rates) -> float:
 
 
 def fit_rates(pod: SuperPod = SUPERPOD) -> Rates:
-    """Solve the two rates that give x64T Clos and UB-Mesh the MTBFs of the paper."""
+    """Return the rates with which x64T Clos and UB-Mesh have the MTBFs of the paper."""
     both = (clos(CLOS_LANES, pod), ub_mesh(pod))
     counts = np.array([[parts.lrs + parts.hrs, parts.optical_lanes] for parts in both], dtype=float)
     switch, lane = np.linalg.solve(counts, [HOURS_A_YEAR / CLOS_MTBF, HOURS_A_YEAR / UB_MESH_MTBF])

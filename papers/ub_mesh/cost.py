@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """CapEx, OpEx and cost-efficiency (UB-Mesh, §6.4, Fig. 21 and equation 1).
 
-The paper publishes ratios and no prices. Two prices and two powers come from another paper, Rail-only (arXiv
-2307.12169): a switch port 694 $ and 18 W, an optical module 199 $ and 9 W; a port is taken for x4, and a
-module serves one. Two prices are fitted to two ratios of UB-Mesh, the network's share of the cost on either
-side (67 % and 20 %): what a node costs without its network, and what a lane of an LRS costs. The node's power
-is fitted to a third, the 35 % of OpEx saved. The networks between the two ends are then predicted.
+The paper publishes ratios but no prices.
+
+- From Rail-only (arXiv 2307.12169): 694 $ and 18 W a switch port, 199 $ and 9 W an optical module. Assumed: a
+  port has x4, and a module serves one port.
+- Fitted to the network's share of the cost, 67 % of x64T Clos and 20 % of UB-Mesh: the price of a node
+  without network, and the price of an LRS lane.
+- Fitted to the 35 % of OpEx saved: the power of a node.
+- Predicted from these: the cost of the other networks.
 """
 
 from __future__ import annotations
@@ -40,21 +43,21 @@ OPEX_SAVED = 0.35
 OPEX_SHARE = 0.30
 CLOS_CAPEX_RATIO = 2.46
 
-# Training performance of UB-Mesh as a share of the Clos's, smallest and largest (UB-Mesh, §6.2, Fig. 17).
+# Smallest and largest training performance of UB-Mesh, as a share of the Clos's (UB-Mesh, §6.2, Fig. 17).
 PERFORMANCE = (0.932, 0.959)
 
-# What a node may draw without its network, watts: an H100 alone, and an eighth of a DGX H100. Not from the
-# paper, and recalled; for the range in which the fitted power ought to be.
+# Plausible range of the fitted power of a node without network, watts: an H100 alone, and an eighth of a DGX
+# H100. The values are recalled, not from the paper.
 NODE_WATTS = (700.0, 1275.0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """$ a lane of a switch or cable, $ a lane and end of an optical cable, and $ of a node without network.
+    """Prices in $: a node without network, a lane of a switch or cable, and an end of an optical lane.
 
-    Neither paper prices copper. At 0 its cost is part of the fitted LRS price; give another to see what
-    moves.
+    Neither paper prices copper. With a price of 0, the fitted LRS price includes the cost of copper; another
+    price shows the sensitivity of the results.
     """
 
     node: float = 0.0
@@ -68,7 +71,7 @@ class Prices:
 @final
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Watts a lane of a switch, a lane and end of an optical cable, and of a node without network."""
+    """Power in watts: a node without network, a lane of a switch, and an end of an optical lane."""
 
     node: float = 0.0
     switch_lane: float = 18 / LANES_PER_PORT
@@ -76,7 +79,7 @@ class Power:
 
 
 def network_cost(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
-    """$ of switches and cables."""
+    """Return the cost of switches and cables in $."""
     return (
         parts.lrs * pod.lrs_lanes * prices.lrs_lane
         + parts.hrs * pod.hrs_lanes * prices.hrs_lane
@@ -87,7 +90,7 @@ def network_cost(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> floa
 
 
 def capex(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
-    """$ of nodes and network."""
+    """Return the cost of nodes and network in $."""
     return parts.npus * prices.node + network_cost(parts, prices, pod)
 
 
@@ -97,7 +100,7 @@ def network_share(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> flo
 
 
 def network_watts(parts: Parts, power: Power, pod: SuperPod = SUPERPOD) -> float:
-    """Watts of switches and optical modules; copper draws none."""
+    """Return the power of switches and optical modules in watts; copper draws none."""
     lanes = parts.lrs * pod.lrs_lanes + parts.hrs * pod.hrs_lanes
     return lanes * power.switch_lane + 2 * parts.optical_lanes * power.optical_end
 
@@ -108,9 +111,16 @@ def fit_prices(
     clos_share: float = CLOS_NETWORK_SHARE,
     ub_mesh_share: float = UB_MESH_NETWORK_SHARE,
 ) -> Prices:
-    """Solve the prices of a node and of an LRS lane that give the network its two shares; others as `given`.
+    """Return prices with a node and an LRS lane fitted to the network's share of the cost of both networks.
 
-    RailyardError when the prices given leave nothing for LRS.
+    Args:
+        pod: sizes of the SuperPod.
+        given: all other prices; None: the defaults.
+        clos_share: the network's share of the cost of x64T Clos.
+        ub_mesh_share: the network's share of the cost of UB-Mesh.
+
+    Raises:
+        RailyardError: The given prices leave nothing for LRS.
     """
     start = given or Prices()
     base, ours = clos(CLOS_LANES, pod), ub_mesh(pod)
@@ -120,16 +130,16 @@ def fit_prices(
     left = network - network_cost(ours, without, pod)
     if left <= 0:
         raise RailyardError(
-            f"prices: UB-Mesh's HRS, fibre and copper cost {-left:,.0f} $ more than a network share of "
-            f"{ub_mesh_share:.0%} allows, and its LRS nothing",
-            remedy="lower the price of copper, or raise that of an HRS lane",
+            f"prices: UB-Mesh's HRS, fibre and copper alone cost {-left:,.0f} $ more than a network share of "
+            f"{ub_mesh_share:.0%} allows, which leaves nothing for LRS",
+            remedy="lower the price of copper, or raise the price of an HRS lane",
         )
     lane = left / (ours.lrs * pod.lrs_lanes)
     return Prices(node, lane, start.hrs_lane, start.optical_end, start.passive_lane, start.active_lane)
 
 
 def fit_node_power(pod: SuperPod = SUPERPOD, saved: float = OPEX_SAVED, power: Power | None = None) -> float:
-    """Watts of a node at which UB-Mesh draws `saved` less than x64T Clos, network and nodes together."""
+    """Return the watts of a node at which UB-Mesh saves the share `saved` of the power, nodes included."""
     watts = power or Power()
     base = network_watts(clos(CLOS_LANES, pod), watts, pod) / pod.npus
     ours = network_watts(ub_mesh(pod), watts, pod) / pod.npus
@@ -137,7 +147,7 @@ def fit_node_power(pod: SuperPod = SUPERPOD, saved: float = OPEX_SAVED, power: P
 
 
 def power_saved(node: float, pod: SuperPod = SUPERPOD, power: Power | None = None) -> float:
-    """Share of the power that UB-Mesh saves against x64T Clos, with nodes of `node` watts."""
+    """Return the share of power that UB-Mesh saves against x64T Clos, with nodes of `node` watts."""
     watts = power or Power()
     base, ours = clos(CLOS_LANES, pod), ub_mesh(pod)
     return 1 - (pod.npus * node + network_watts(ours, watts, pod)) / (
@@ -153,9 +163,14 @@ def cost_efficiency(
     *,
     of_clos: bool = False,
 ) -> float:
-    """Return performance per dollar of total cost on UB-Mesh over the Clos (UB-Mesh, equation 1).
+    """Return the performance per dollar of UB-Mesh divided by that of the Clos (UB-Mesh, equation 1).
 
-    `opex_share` is OpEx's share of UB-Mesh's total cost, or with `of_clos` of the Clos's.
+    Args:
+        performance: performance of UB-Mesh as a share of the Clos's.
+        capex_ratio: CapEx of the Clos divided by that of UB-Mesh.
+        opex_saved: share of the Clos's OpEx that UB-Mesh saves.
+        opex_share: OpEx's share of the total cost.
+        of_clos: `opex_share` is of the Clos's total cost instead of UB-Mesh's.
     """
     if of_clos:
         return performance / ((1 - opex_share) / capex_ratio + opex_share * (1 - opex_saved))
@@ -163,5 +178,5 @@ def cost_efficiency(
 
 
 def capex_ratio(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
-    """Return the cost of these parts and their nodes, relative to UB-Mesh."""
+    """Return the cost of these parts and their nodes, divided by that of UB-Mesh."""
     return capex(parts, prices, pod) / capex(ub_mesh(pod), prices, pod)

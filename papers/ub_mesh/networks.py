@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of UB-Mesh and of the networks it is compared with: switches, and lanes of cable by kind.
+"""Parts of UB-Mesh and of alternative networks: switches, and lanes of cable by kind.
 
-What the paper gives (UB-Mesh, §6.2 to §6.4): the names of the networks, the LRS and HRS of their racks, and
-the lanes an NPU has for other racks. How many HRS stand above the racks is derived here: as many as carry
-what leaves the racks without contention, in one stage where every rack can reach every HRS, else in two.
+Published (UB-Mesh, §6.2 to §6.4): the names of the networks, the LRS and HRS of their racks, and the lanes of
+an NPU to other racks.
+
+Derived here: the number of HRS above the racks. They carry all lanes out of the racks without contention: in
+one stage if every rack can reach every HRS, otherwise in two stages.
 """
 
 from __future__ import annotations
@@ -15,19 +17,22 @@ from papers.ub_mesh.structure import SUPERPOD, SuperPod
 
 __all__ = ["CLOS_LANES", "Parts", "clos", "one_d_a", "one_d_b", "saved", "two_d_clos", "ub_mesh"]
 
-# LRS and HRS of a rack in the alternatives of Fig. 16 (UB-Mesh, §6.2): 1D-FM-A has 36 LRS and four HRS,
+# LRS and HRS of a rack in the alternatives of Fig. 16 (UB-Mesh, §6.2). 1D-FM-A has 36 LRS and four HRS,
 # 1D-FM-B four LRS and two HRS on each of four backplanes.
 ONE_D_A_LRS, ONE_D_A_HRS = 36, 4
 ONE_D_B_LRS, ONE_D_B_HRS = 16, 8
 
-# Lanes an NPU has on the Clos that UB-Mesh is compared with, x64T Clos.
+# Lanes of an NPU in x64T Clos, the Clos of the paper's comparison.
 CLOS_LANES = 64
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Switches, and lanes of cable; a lane of optical cable has a lane of an optical module at both ends."""
+    """Numbers of switches and of lanes of cable.
+
+    A lane of optical cable uses a lane of an optical module at both ends.
+    """
 
     name: str
     npus: int
@@ -39,7 +44,7 @@ class Parts:
 
 
 def ub_mesh(pod: SuperPod = SUPERPOD) -> Parts:
-    """4D full mesh and Clos: racks joined directly inside a Pod, Pods by HRS."""
+    """Return the parts of UB-Mesh: direct links between the racks of a Pod, HRS between Pods."""
     lanes = pod.cable_lanes
     return Parts(
         "4D-FM + Clos (UB-Mesh)",
@@ -53,9 +58,9 @@ def ub_mesh(pod: SuperPod = SUPERPOD) -> Parts:
 
 
 def two_d_clos(pod: SuperPod = SUPERPOD, stages: int = 1) -> Parts:
-    """Racks as in UB-Mesh; all that leaves them goes to HRS.
+    """Return the parts of a network with racks as in UB-Mesh, whose lanes out of the racks all lead to HRS.
 
-    In one stage every rack has x4 to each of them; two stages are leaves and spines.
+    With one stage every rack has x4 to each HRS; two stages are leaves and spines.
     """
     out = pod.rack_output_lanes * pod.racks
     passive = sum(pod.copper_lanes_per_rack.values()) * pod.racks
@@ -64,31 +69,46 @@ def two_d_clos(pod: SuperPod = SUPERPOD, stages: int = 1) -> Parts:
 
 
 def one_d_a(pod: SuperPod = SUPERPOD) -> Parts:
-    """1D-FM-A: boards meshed; LRS between boards; four HRS a rack, and a stage above them, carry x16."""
+    """Return the parts of 1D-FM-A: full mesh on a board, LRS between boards.
+
+    Four HRS a rack, and another stage of HRS above, carry x16 of each NPU.
+    """
     return _one_d("1D-FM-A", pod, ONE_D_A_LRS, ONE_D_A_HRS, lrs_lanes=pod.uplink_lanes, up_lanes=16)
 
 
 def one_d_b(pod: SuperPod = SUPERPOD) -> Parts:
-    """1D-FM-B: boards meshed; eight HRS a rack join the boards and, with one more stage above, carry x32."""
+    """Return the parts of 1D-FM-B: full mesh on a board, eight HRS a rack between boards.
+
+    These HRS, and another stage of HRS above, carry x32 of each NPU.
+    """
     return _one_d("1D-FM-B", pod, ONE_D_B_LRS, ONE_D_B_HRS, lrs_lanes=4, up_lanes=32)
 
 
 def clos(lanes: int = CLOS_LANES, pod: SuperPod = SUPERPOD) -> Parts:
-    """Two stages of HRS: leaves give half their lanes to NPUs, by copper, half to spines, by fibre."""
+    """Return the parts of two HRS stages; half of a leaf's lanes lead to NPUs by copper, half to spines."""
     out = pod.npus * lanes
     leaves, spines = 2 * out // pod.hrs_lanes, out // pod.hrs_lanes
-    # The paper writes x64T; what the T stands for is not said.
+    # The paper writes x64T, and does not explain the T.
     name = "x64T Clos" if lanes == CLOS_LANES else f"x{lanes} Clos"
     return Parts(name, pod.npus, 0, leaves + spines, out, 0, out)
 
 
 def saved(few: int, many: int) -> float:
-    """Return the percentage that `few` parts save against `many`."""
+    """Return the percentage of parts saved by `few` instead of `many`."""
     return 100 * (1 - few / many)
 
 
 def _one_d(name: str, pod: SuperPod, lrs: int, hrs: int, *, lrs_lanes: int, up_lanes: int) -> Parts:
-    """`lrs_lanes` of an NPU go to its rack's LRS, `up_lanes` by way of its rack's HRS to the stage above."""
+    """Return the parts of a network with a full mesh on each board only.
+
+    Args:
+        name: name of the rack.
+        pod: sizes of the SuperPod.
+        lrs: LRS of a rack.
+        hrs: HRS of a rack.
+        lrs_lanes: lanes of an NPU to the LRS of its rack.
+        up_lanes: lanes of an NPU through the HRS of its rack to the stage above.
+    """
     out = pod.npus * up_lanes
     board = pod.npus_per_rack * (pod.slots - 1) // 2 * pod.peer_lanes
     to_lrs = pod.npus_per_rack * lrs_lanes

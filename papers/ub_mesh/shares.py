@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Share of a path in what a source sends, over the time of a run in which the path's first link slows down.
+"""Share of a path in the traffic of a source, over time, while the path's first link slows down.
 
-npu0 sends an array to npu5 in a mesh of 4 by 4 NPUs; the shortest paths go by npu1 and by npu4. The shares
-come from counters of the links of npu0.
+npu0 sends an array to npu5 in a full mesh of 4 by 4 NPUs; the shortest paths lead through npu1 and npu4. The
+shares come from frame counters of the links of npu0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["BIN_US", "shares_over_time"]
 US = 10**6
 BIN_US = 4
 SLOW_LINK = "npu0-npu1"
-# A bin with fewer frames, less than half of what npu0 can send in it, says nothing of shares.
+# Fewest frames in a bin for a meaningful share: almost half of the frames that npu0 can send in a bin.
 FEWEST_FRAMES = 40
 
 
@@ -35,16 +35,16 @@ def shares_over_time(
     clear_us: int | None = None,
     until_us: int,
 ) -> tuple[list[float], Observation]:
-    """Return the share of npu0-npu1 in the frames that npu0 sends, bin by bin, and the run's observation.
+    """Return the share of link npu0-npu1 in the frames that npu0 sends, by bin, and the run's observation.
 
-    Bins are of BIN_US microseconds; the share of a bin with few frames is nan.
+    A bin lasts BIN_US microseconds; the share of a bin with few frames is nan.
 
     Args:
         strategy: routing strategy, all-path or adaptive.
         elements: elements of the array that npu0 sends.
         percent: rate of npu0-npu1 in percent while it is slow.
         onset_us: virtual time at which the link slows down, in microseconds.
-        clear_us: virtual time at which it has its full rate again; None if it stays slow.
+        clear_us: virtual time at which the link has its full rate again; None: it remains slow.
         until_us: end of the last bin; a multiple of BIN_US.
     """
     faults = [{"at_us": onset_us, "link": SLOW_LINK, "event": "rate", "percent": percent}]

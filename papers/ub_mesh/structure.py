@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A UB-Mesh SuperPod in numbers: NPUs, lanes, cables and switches, counted from its parameters.
+"""Numbers of NPUs, lanes, cables and switches of a UB-Mesh SuperPod, computed from its parameters.
 
-The paper gives the shape (UB-Mesh, §3.3: 8 x 8 NPUs a rack, 4 x 4 racks a Pod, 8 Pods), the x72 of an NPU and
-of an LRS, the x512 of an HRS, the 18 LRS of a plane, the x128 between two racks and the x16 an NPU has for
-other racks. How the lanes of a plane are dealt among its switches is derived here; it is the one split that
-uses up every lane of every device.
+Published (UB-Mesh, §3.3): 8 x 8 NPUs a rack, 4 x 4 racks a Pod, 8 Pods; x72 of an NPU and of an LRS, x512 of
+an HRS; 18 LRS a plane; x128 between two racks; x16 of an NPU to other racks.
+
+Derived here: the allocation of a plane's lanes to its switches. It is the only allocation that uses all lanes
+of all devices.
 """
 
 from __future__ import annotations
@@ -17,21 +18,22 @@ from topologies.model.fabric import Fabric, NodeKind
 
 __all__ = ["SUPERPOD", "TABLE_2", "SuperPod", "fabric_cable_lanes"]
 
-# Share of each kind of cable, in percent (UB-Mesh, Table 2). The last was recalled, not read; it is also what
-# the total leaves. The four are as 72 : 6 : 4 : 1.
+# Share of each kind of cable, in percent (UB-Mesh, Table 2). The last share was recalled, not read; it is
+# also the rest of the total. The ratio of the four is 72 : 6 : 4 : 1.
 TABLE_2 = {"passive, 1 m": 86.7, "active, 10 m": 7.2, "optical, 100 m": 4.8, "optical, 1 km": 1.2}
 
-# What the optical cables beyond the SuperPod carry for each lane between a rack and the HRS. The paper gives
-# no lanes for them: 1.2 / 4.8 of Table 2, so a fitted parameter.
+# Lanes of optical cable out of the SuperPod for each lane between a rack and the HRS. The paper does not give
+# these lanes; the value is 1.2 / 4.8 of Table 2, so it is fitted.
 FAR_LANES_PER_HRS_LANE = 0.25
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SuperPod:
-    """A cable of x4 is four lanes, each both ways. Defaults: the paper's SuperPod of 8,192 NPUs.
+    """Parameters of a SuperPod; the defaults are the paper's, with 8,192 NPUs.
 
-    `given_lrs_per_rack` stands in for the 18 LRS a plane: the first version of the paper says 48 a rack.
+    A lane carries both directions; a cable of x4 has four lanes. `given_lrs_per_rack` replaces the number of
+    LRS that follows from 18 a plane: the first version of the paper says 48 a rack.
     """
 
     slots: int = 8
@@ -67,7 +69,7 @@ class SuperPod:
 
     @property
     def npu_lanes(self) -> int:
-        """Lanes an NPU uses: to its board, to its own place on the other boards, and up."""
+        """Lanes that an NPU uses: to its board, to its slot on the other boards, and up."""
         return self.peer_lanes * (self.slots - 1 + self.boards - 1) + self.uplink_lanes
 
     @property
@@ -80,7 +82,7 @@ class SuperPod:
 
     @property
     def rack_output_lanes(self) -> int:
-        """Lanes that leave a rack, to other racks and to HRS: as many as its NPUs have up."""
+        """Lanes from a rack to other racks and HRS: as many as the uplink lanes of its NPUs."""
         return self.npus_per_rack * self.uplink_lanes
 
     @property
@@ -89,7 +91,7 @@ class SuperPod:
 
     @property
     def lrs_per_plane(self) -> int:
-        """One a board towards NPUs, as many towards other racks, one for CPUs, one for the spare NPU."""
+        """LRS of a plane: for each board one to NPUs, one to other racks; one to CPUs, one to the spare."""
         return 2 * self.boards + 2
 
     @property
@@ -106,13 +108,13 @@ class SuperPod:
 
     @property
     def lrs_links_lanes_per_rack(self) -> int:
-        """Lanes between the LRS of a rack: whatever its LRS do not use for NPUs, devices and the outside."""
+        """Lanes between the LRS of a rack: the lanes not used for NPUs, devices and links out of the rack."""
         outside = 2 * self.rack_output_lanes + self.device_lanes
         return (self.lrs_per_rack * self.lrs_lanes - outside) // 2
 
     @property
     def copper_lanes_per_rack(self) -> Mapping[str, int]:
-        """Lanes of passive cable in a rack, by what they join."""
+        """Lanes of passive cable in a rack, by the kinds of nodes that they connect."""
         return {
             "NPU to NPU": self.mesh_links_per_rack * self.peer_lanes,
             "NPU to LRS": self.rack_output_lanes,
@@ -122,7 +124,7 @@ class SuperPod:
 
     @property
     def cable_lanes(self) -> Mapping[str, float]:
-        """Lanes of each kind of cable in the SuperPod, under the names of `TABLE_2`."""
+        """Lanes of cable in the SuperPod, by the kinds of `TABLE_2`."""
         hrs = self.hrs_lanes_per_rack * self.racks
         lanes = (
             sum(self.copper_lanes_per_rack.values()) * self.racks,
@@ -148,10 +150,10 @@ SUPERPOD = SuperPod()
 
 
 def fabric_cable_lanes(fabric: Fabric) -> Mapping[str, int]:
-    """Lanes of each kind of cable in a generated UB-Mesh fabric, under the names of `TABLE_2`.
+    """Return the lanes of cable in a generated UB-Mesh fabric, by the kinds of `TABLE_2`.
 
-    Links between racks are those of the third and fourth dimension; those of HRS are optical; the rest stay
-    in their rack. Nothing leads beyond a SuperPod.
+    Links of HRS are optical. Other links of the third and fourth dimension connect racks and are active. All
+    other links are passive. A generated fabric has no cables out of the SuperPod.
     """
     passive, active, optical, _ = TABLE_2
     lanes = dict.fromkeys((passive, active, optical), 0)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UB-Mesh's collectives, measured: every one is run packet by packet on the embedded testbed.
+"""UB-Mesh's collectives, measured packet by packet on the embedded testbed.
 
-The paper describes the mechanisms (§5.1) and gives no times; rings, bounds and times are derived here,
-in D/B:
-arrays over a link's rate.
+The paper describes the mechanisms (§5.1) but gives no times. Rings, bounds and times are derived here. The
+unit of time is D/B, the size of the array divided by the rate of a link.
 """
 
 from __future__ import annotations
@@ -75,12 +74,12 @@ variants:
 
 
 def _runs(text: str, note: Progress) -> Runs:
-    """Run the variants of a scenario's text; RailyardError if the data of one are wrong."""
+    """Run the variants of a scenario's text; RailyardError if the data of a variant is wrong."""
     return {name: (item, right(item, seen)) for name, (item, seen) in ran(text, note).items()}
 
 
 def _arrays(ready: Prepared, seen: Observation) -> float:
-    """Completion in D/B, with the rate of the slowest link for B."""
+    """Return the completion time in D/B; B is the rate of the slowest link."""
     rate = min(link.rate_bps for link in ready.fabric.links)
     return seen.completion_ps / 10**12 * rate / (8 * ready.variant.collective.data_bytes)
 
@@ -119,7 +118,7 @@ def allreduce_board(note: Progress, nodes: int = 8) -> Values:
 
 
 def rings_borrow(note: Progress, strategy: str = "all-path") -> Values:
-    """Each number of rings on its own links alone, and with the idle ones; six rings leave next to none."""
+    """Measure 1 to 5 rings, without and with borrowed idle links; six rings leave few idle links."""
     variants = "".join(
         f"  - {{name: {name}-{count}, collective: {{rings: {count}}}, routing: {{strategy: {way}}}}}\n"
         for count in range(1, 6)

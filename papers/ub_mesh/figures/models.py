@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UB-Mesh's figures that a closed formula gives: parts, cables, cost, availability."""
+"""UB-Mesh's figures in closed form: parts, cables, cost, availability."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def cost_figures(
 
 
 def _copper(clos_share: float, ub_mesh_share: float) -> str:
-    """Return what moves when copper, which neither paper prices, has a price."""
+    """Return the CapEx of 2D-FM with a price of copper, which neither paper gives, as text."""
     given: Prices = cost.Prices(passive_lane=10, active_lane=30)
     prices = cost.fit_prices(given=given, clos_share=clos_share, ub_mesh_share=ub_mesh_share)
     return f"{cost.capex_ratio(two_d_clos(), prices):.2f}x with copper at 10 and 30 $ a lane"
@@ -101,10 +101,10 @@ def availability(note: Progress, lanes: int = 64, uplink_lanes: int = 16, repair
     """Return availabilities in percent, failures a year and hours between failures, of both fabrics.
 
     Args:
-        note: Receives what is computed.
-        lanes: Lanes of an NPU on the Clos.
-        uplink_lanes: Lanes of an NPU of UB-Mesh out of its rack.
-        repairs: Factor on the time of repairs.
+        note: progress callback.
+        lanes: lanes of an NPU on the Clos.
+        uplink_lanes: lanes of an NPU out of its rack on UB-Mesh.
+        repairs: factor of the time of repairs.
     """
     base, ours = clos(lanes), ub_mesh(SuperPod(uplink_lanes=uplink_lanes))
     fit = av.fit_rates()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UB-Mesh's direct notification (fault recovery) beside flooding hop by hop: who is told, and how soon."""
+"""UB-Mesh's direct notification of failures compared with flooding hop by hop: informed nodes, and times."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["job_pairs", "recovery", "recovery_pod", "recovery_twice"]
 
 US = 10**6  # in ps
 
-# Of a rack's 448 links; all are alike but for their dimension and place.
+# Step between the links that fail, of a rack's 448; links differ only in dimension and position.
 EVERY = 14
 
 MODES: tuple[Mode, ...] = ("direct", "flooding")
 
-# Links of the Pod that fail, by the tiers that they join: 0 NPUs, 1 and 3 LRS.
+# Failed links of the Pod: tiers of both ends (0: NPUs; 1 and 3: LRS), and dimension.
 POD_LINKS = {"uplink": (0, 1, None), "plane": (1, 3, None), "racks": (3, 3, 2)}
 
 
 def job_pairs(fabric: Fabric, pipeline: int | None = None) -> Iterable[tuple[str, str]]:
-    """Yield pairs of NPUs that differ in one coordinate, which an AllReduce by dimensions joins.
+    """Yield pairs of NPUs that differ in one coordinate: the pairs of an AllReduce by dimensions.
 
-    Along the axis `pipeline` only neighbours are pairs.
+    Along the axis `pipeline`, only neighbours are pairs.
     """
     npus = [node for node in fabric.nodes if node.kind is NodeKind.NPU]
     at = {node.coordinates: node.name for node in npus}
@@ -49,7 +49,7 @@ def job_pairs(fabric: Fabric, pipeline: int | None = None) -> Iterable[tuple[str
 def _ran(
     plan: Plan, links: Sequence[str], delays: Delays, direct: Mode = "direct"
 ) -> dict[Mode, list[NotificationReport]]:
-    """Fail each link in turn; `direct` is the mode that stands for direct notification."""
+    """Return reports of the failure of each link, by mode; `direct`: mode to run as direct notification."""
     modes: dict[Mode, Mode] = {"direct": direct, "flooding": "flooding"}
     result: dict[Mode, list[NotificationReport]] = {}
     for name, mode in modes.items():
@@ -59,7 +59,7 @@ def _ran(
 
 
 def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], list[int]]:
-    """Return the numbers of nodes that know after the failure of a link along X, and along Y."""
+    """Return the numbers of informed nodes after each failure of a link along X, and along Y."""
     told = Notification(plan, mode, Delays())
     result: dict[int, list[int]] = {0: [], 1: []}
     for link in links:
@@ -70,7 +70,7 @@ def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], lis
 
 
 def _later(ran: dict[Mode, list[NotificationReport]], delays: Delays) -> Measured:
-    """Return how much later flooding repairs the last source, as a ratio of notification."""
+    """Return the time of flooding to repair the last source, divided by that of direct notification."""
     bare = {mode: max(propagation_ps(told, delays) for told in ran[mode]) for mode in MODES}
     whole = {mode: max(told.repaired_ps for told in ran[mode]) for mode in MODES}
     ratio = whole["flooding"] / whole["direct"]
@@ -137,7 +137,10 @@ def recovery_twice(note: Progress) -> Values:
 
 
 def recovery_pod(note: Progress, mode: Mode = "direct", every: int = 1) -> Values:
-    """One link of each kind; `every` belongs to the mutation that the rack shares."""
+    """Return the figures of the check `recovery-pod`: one link of each kind fails.
+
+    `every` has no effect; a mutation shared with the check `recovery` sets it.
+    """
     note("planning 1,024 NPUs", 0.0)
     fabric = build("ub-pod")
     plan = make_plan(fabric, strategy="shortest", peers=job_pairs(fabric))

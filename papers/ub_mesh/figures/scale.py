@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UB-Mesh at its full size: what a SuperPod asks of planning and of the tables."""
+"""UB-Mesh at full size: planning time and table entries of a SuperPod."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ __all__ = ["superpod_plan"]
 
 
 def superpod_plan(note: Progress, flat: float = 1.0) -> Values:
-    """`flat` scales the table of an entry, or 16 paths, for each destination."""
+    """Measure planning time and table entries of an NPU, in percent of a flat table.
+
+    A flat table has an entry, or 16 paths, for each destination; `flat` scales the number of destinations.
+    """
     note("generating the SuperPod", 0.0)
     fabric = ub_superpod()
-    began = time.process_time()  # a busy machine changes nothing
-    # TP along a board, SP across boards, DP over the racks of a Pod, PP from Pod to Pod: the highest demand
-    # on the nearest links (UB-Mesh, topology-aware parallelisation).
+    began = time.process_time()  # unlike elapsed time, independent of other processes
+    # TP on a board, SP across boards, DP over the racks of a Pod, PP between Pods: the highest demand has the
+    # shortest links (UB-Mesh, topology-aware parallelisation).
     peers = job_pairs(fabric, pipeline=4)
     note("planning", 0.1)
-    plan = make_plan(fabric, peers=peers)  # refuses what could deadlock
+    plan = make_plan(fabric, peers=peers)  # raises an error if the paths could deadlock
     seconds = time.process_time() - began
     note("counting entries", 0.9)
     others = flat * (sum(node.kind == "npu" for node in fabric.nodes) - 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UB-Mesh's source-route header in the P4 program: every bitmap at every ptr, a frame each."""
+"""UB-Mesh's source-route header in the P4 program: one frame for every bitmap and every ptr."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ __all__ = ["source_route"]
 
 
 def source_route(note: Progress, *, inclusive: bool = False) -> Values:
-    # This module needs Scapy, which is slow to import.
     """Return the figures of the check `source-route`."""
+    # This module needs Scapy, which is slow to import.
     from harness.frames.header_vectors import HOPS, INSTRUCTIONS, put_every_header
 
     seen = put_every_header(lambda share: note("65,536 headers", share))
@@ -26,7 +26,7 @@ def source_route(note: Progress, *, inclusive: bool = False) -> Values:
 
 
 def _defined(ptr: int, bitmap: int, *, inclusive: bool) -> int | str:
-    """Return the decision by the header's definition, computed on strings of bits."""
+    """Return the decision by the definition of the header, computed from a string of bits."""
     bits = f"{bitmap:012b}"
     if ptr > 11 or bits.count("1") > 6:
         return "refused"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UB-Mesh's backup NPU, 64+1: how far it is, what goes by way of it, what results a rack has with it."""
+"""UB-Mesh's backup NPU, 64+1: hops to it, paths through it, and results of a rack after a takeover."""
 
 from __future__ import annotations
 

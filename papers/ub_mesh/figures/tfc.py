@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UB-Mesh's freedom from deadlock on two lanes, by graphs and by full fabrics."""
+"""UB-Mesh's deadlock freedom with two VLs: dependency graphs, and saturated fabrics."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _stopped(rules: str = "single-vl") -> SaturationResult:
 
 
 def stopped_picture() -> str:
-    """Return the picture as SVG."""
+    """Return the cycle of a stopped mesh with one VL as SVG."""
     drawing = cycle_svg(full_mesh((4, 4)), _stopped().cycle)
     return drawing.replace("</title>", f"</title><style>{CYCLE_STYLE}</style>", 1)
 
@@ -141,7 +141,7 @@ def saturation(note: Progress, *, rules: str = "T2-G") -> Values:
 
 
 def _stalled(name: str, frames: int, rules: str, progress: Callable[[float], None]) -> Measured:
-    """Return the frames that did not arrive."""
+    """Return the number of frames that did not arrive in a saturated fabric."""
     done = saturate(build(name), rules, frames, progress=progress)
     words = f"{done.received:,} of {frames:,} frames over {done.paths:,} paths"
     return Measured(frames - done.received, detail=words)

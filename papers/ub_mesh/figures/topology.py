@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UB-Mesh's fabrics, generated and counted: nodes, links, distances, lanes."""
+"""Nodes, links, distances and lanes of generated UB-Mesh fabrics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _kind(fabric: Fabric, kind: NodeKind) -> list[str]:
 
 
 def _used(fabric: Fabric, kind: NodeKind) -> Measured:
-    """Return the fewest lanes on links of the nodes of a kind."""
+    """Return the fewest lanes that a node of a kind uses."""
     audit = lane_audit(fabric)
     used = [audit[name].used for name in _kind(fabric, kind)]
     available = {audit[name].available for name in _kind(fabric, kind)}
@@ -39,7 +39,7 @@ def _used(fabric: Fabric, kind: NodeKind) -> Measured:
 
 
 def _between_racks(fabric: Fabric) -> Counter[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Return the lanes between each two racks that are linked."""
+    """Return the lanes between racks, by pair of racks with a link."""
     result: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
     for link in fabric.links:
         ends = fabric.node(link.a.node), fabric.node(link.b.node)
@@ -50,7 +50,7 @@ def _between_racks(fabric: Fabric) -> Counter[tuple[tuple[int, ...], tuple[int, 
 
 
 def _out_of_planes(fabric: Fabric) -> Measured:
-    """Return the fewest lanes that leave a plane for other racks and HRS."""
+    """Return the fewest lanes from a plane to other racks and HRS."""
     plane_of = {node.name: number for number, plane in enumerate(planes(fabric)) for node in plane}
     out: Counter[int] = Counter()
     for link in fabric.links:
@@ -136,7 +136,7 @@ def rack_alternatives(note: Progress, *, swapped: bool = False) -> Values:
 
 
 def dcn(note: Progress, switch_lanes: int = 512) -> Values:
-    """Add SuperPods until two levels of switches no longer reach them all."""
+    """Find the most SuperPods that two levels of switches connect, and return their NPUs."""
     most = None
     for superpods in range(1, 1024):
         note("SuperPods under a Clos", superpods / 1024)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """UB-Mesh's training performance by lanes out of the rack (§6.3, Fig. 20), by the closed-form model.
 
-The paper gives neither an NPU's speed nor a lane's rate nor what overlaps what. Two readings of what it
-leaves open are computed, and each has its own verdict: collectives inside a rack borrow idle uplinks, or they
-do not. Both have the same interval; it was declared with first runs of the model in sight.
+The paper does not give the speed of an NPU, the rate of a lane, or the overlap of computation and
+collectives. The model has two readings, each with its own verdict: collectives inside a rack borrow idle
+uplinks, or they do not. Both readings have the same interval, which was chosen after first runs of the model.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ __all__ = ["training_bandwidth"]
 
 
 def training_bandwidth(note: Progress, lane_gbps: float = 100.0, traded: str = "-traded") -> Values:
-    """Return what more lanes out of the rack gain under both readings, and how many are the most useful.
+    """Return the gains of more lanes out of the rack under both readings, and the best numbers of lanes.
 
-    `traded`: end of the names of variants, whose lanes are taken from those to peers.
+    Args:
+        note: progress callback.
+        lane_gbps: rate of a lane.
+        traded: ending of the names of variants that take uplink lanes from the lanes to peers.
     """
     note("searching layouts", 0.0)
     study = load(EXPERIMENTS / "06_bandwidth/model.yaml")

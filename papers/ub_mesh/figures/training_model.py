@@ -13,7 +13,7 @@ __all__ = ["training_linearity", "training_model", "training_traffic"]
 
 
 def training_traffic(note: Progress, passes: int = 3) -> Values:
-    """Return MB of a message and number of messages by kind, and the percentage of TP's and SP's bytes."""
+    """Return MB a message and number of messages by kind, and the percentage of TP and SP in all bytes."""
     figures: dict[str, Measured | float] = {}
     sent: dict[str, float] = {}
     for kind, rows in table_1(passes).items():
@@ -28,7 +28,7 @@ def training_traffic(note: Progress, passes: int = 3) -> Values:
 # Models whose linearity at 64 times the base is compared with the paper.
 _LINEAR = ("gpt4-2t", "dense-1t")
 
-# Base NPUs of each model (UB-Mesh §6.5; the first and the last two as found in other accounts of the paper).
+# Base NPUs of each model (UB-Mesh §6.5; the first and the last two from other accounts of the paper).
 BASES = {"llama2-70b": 128, "gpt3-175b": 512, "dense-1t": 1024, "gpt4-2t": 1024}
 
 
