@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocate optical circuits between Pods: from a demand to the cross-connects of each OCS (LumosCore).
 
-P Pods have H spines each; spine h of every Pod belongs to group h. A spine has one port to each of its
-group's K optical switches, K even. The switches work in pairs: a circuit of pair k joins the even port of a
-Pod's spine to the odd port of another Pod's spine.
+P Pods have H spines each; spine h of every Pod belongs to group h. A spine has one port to each of the
+K optical switches of its group; K is even. The switches work in pairs: a circuit of pair k joins the even
+port of a Pod's spine to the odd port of another Pod's spine.
 
     demand             checks of a demand; trims or fills it to the Pods' ports      C, (P, P), symmetric
     split              C = A + A.T: which Pod uses its even port

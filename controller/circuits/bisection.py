@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recursive bisection of a demand over slots; each cut is a min-cost flow that moves few standing circuits.
 
-A slot is what takes one circuit from each Pod and one to each: a pair of optical switches; or a part of a
-matrix that may hold more. Slots are numbered through; those of one spine follow each other. A block is a run
-of slots with the demand that it is to carry. Each round cuts every block in two, first between spines, then
-between the pairs of a spine, all blocks in one flow, and stops when every block is one slot. Source:
-LumosCore, FindConnectionAlgorithm, there one block at a time.
+A slot is a pair of optical switches: it takes one circuit from each Pod and one to each Pod. In `even_split`,
+a slot is a part of a matrix and may hold more. The slots of a spine have consecutive numbers. A block is a
+run of slots with the demand that these slots carry. Each round cuts every block in two: between spines while
+the block has several, then between the pairs of a spine. One flow decides all cuts of a round. The rounds end
+when every block is one slot. Source: LumosCore, FindConnectionAlgorithm, which cuts one block at a time.
 
-A flow always exists: if the first half has n0 of n slots, then the fraction n0 / n of every entry keeps all
+A flow always exists: if the first half has n0 of n slots, the fraction n0 / n of every entry keeps all
 bounds.
 """
 
@@ -37,16 +37,22 @@ def bisect(
 ) -> Entries:
     """Return the entries of each slot; `block` is the slot.
 
-    `spines[s]` is the number of slots of spine s; `first` are the spines with which the blocks of `wanted`
-    begin, each reaching to the next. A slot holds at most one circuit a row and a column. Unless not `even`,
-    each spine gets its share of every entry by its slots: rounded up or down where all have as many, else by
-    roundings of halves. Not `limited`, a slot holds what comes, and rows and columns are shared like entries.
+    Args:
+        wanted: Demand of each block.
+        n: Number of rows and columns.
+        spines: Number of slots of each spine.
+        first: First spine of each block of `wanted`; a block ends where the next block begins.
+        standing: Standing circuits by slot; few of them move.
+        limited: Whether a slot holds at most one circuit a row and a column. Otherwise slots share row and
+            column sums as they share entries.
+        even: Whether each spine gets its share of every entry, in proportion to its slots. The share is
+            rounded up or down if spines have equal numbers of slots; otherwise each cut rounds.
     """
     ends = np.concatenate(([0], np.cumsum(spines))).astype(np.int64)
     spine_of = np.repeat(np.arange(len(spines)), spines)
     start = ends[first]
     stop = np.append(start[1:], ends[-1])
-    # What one of equal spines may have of an entry. Halves of spines may then be as uneven as that allows.
+    # Equal spines get from `share` to `share + more` of an entry; a cut may be as uneven as this allows.
     alike = int(spines[0]) if len(np.unique(spines)) == 1 else 0
     share, more = np.divmod(wanted.count, (np.append(first[1:], len(spines)) - first)[wanted.block])
     more = more > 0
@@ -80,9 +86,9 @@ def bisect(
 def even_split(matrix: Ints, parts: int) -> Ints:
     """Return (parts, N, N) that sum up to an integer matrix (N, N), as evenly as integers allow.
 
-    Every entry, row sum and column sum of each part is the share of one in `parts`, rounded up or down.
-    Halved again and again rather than peeled off one by one: the bounds are those of LumosCore, the flows
-    fewer. PlanError without parts.
+    Every entry, row sum and column sum of a part is 1 / `parts` of the whole, rounded up or down. LumosCore
+    peels off one part after another; repeated halving meets equal bounds with fewer flows. PlanError if
+    `parts` is less than 1.
     """
     if parts < 1:
         raise PlanError(f"a matrix cannot be divided into {parts} parts", remedy="ask for one part or more")
@@ -95,7 +101,7 @@ def even_split(matrix: Ints, parts: int) -> Ints:
 @final
 @dataclass(frozen=True, slots=True)
 class _Cuts:
-    """Cut of each block, and whether it lies between spines; a single slot stays in the first half."""
+    """Cut of each block; `shared` marks cuts between spines. A single slot stays in the first half."""
 
     start: Ints
     cut: Ints

@@ -4,8 +4,8 @@
 A leaf has tau links to each of H spines. If only the demand between Pods is spread over the spines, the
 demand of a leaf may concentrate on few spines (routing polarization). Spreading the demand between leaves
 avoids this (arXiv 2603.28168): L = A + A.T, with A split evenly over the spines. A leaf has at most H tau
-circuits, so each spine gets at most tau / 2 of them from A and as many from A.T: proven for even tau. For odd
-tau, the bound is tau + 1.
+circuits. For even tau, each spine therefore gets at most tau / 2 circuits of a leaf from A and at most
+tau / 2 from A.T. For odd tau, the bound is tau + 1.
 """
 
 import numpy as np

@@ -23,14 +23,15 @@ _Link = tuple[int, int, int]
 WorkingPorts = tuple[np.ndarray, np.ndarray]
 """Usable even and odd ports, (N, slots) each."""
 
-_MAX_CHAIN = 8  # circuits that a chain moves; longer ones are not looked for
-_MAX_NEW_SHARE = 0.25  # of the demand that is new is too much to place one by one,
-_MAX_NEW = 600  # unless it is no more than that
-_MAX_DISPLACEMENTS = 400  # circuits that are put where there is no place for them
-_ROUNDS = 4  # of placing and evening out
-_MAX_LEVEL = 512  # circuits that are looked at together
-_MAX_UNEVENNESS = 1.999  # a spine's circuits between two Pods, more or less than its share
-_UNUSABLE = 64  # worse than all that counts against a place
+_MAX_CHAIN = 8  # most circuits that a chain displaces; longer chains are not searched
+# Circuits are placed one by one if at most this share of the demand is new, or at most this many circuits.
+_MAX_NEW_SHARE = 0.25
+_MAX_NEW = 600
+_MAX_DISPLACEMENTS = 400  # first limit on circuits that need a chain, a swap or force
+_ROUNDS = 4  # rounds of placing and evening out
+_MAX_LEVEL = 512  # most circuits in one level of the search for a chain
+_MAX_UNEVENNESS = 1.999  # most circuits between two Pods that a spine has above or below its share
+_UNUSABLE = 64  # cost of a slot with a failed port; above the cost of any usable slot
 
 
 def place_circuits(
@@ -38,10 +39,15 @@ def place_circuits(
 ) -> tuple[Ints, bool]:
     """Return maps, (slots, N), with the circuits that a demand, (N, N), adds, and whether all were placed.
 
-    `spines` are the numbers of slots of each. With `either_way` the demand is symmetric and a circuit may
-    have its even port at either Pod; else at that of the row. It is not all either where some spine's
-    circuits between two Pods could not be brought to its share by slots, give or take less than two. Where
-    some ports are not `working`, none of which maps use, spines have no shares.
+    The second result is also False if a spine's circuits between two Pods differ from the spine's share by
+    two or more. Spines share the circuits in proportion to their slots.
+
+    Args:
+        demand: Circuits wanted between Pods; symmetric with `either_way`.
+        maps: Standing circuits; they use working ports only.
+        spines: Number of slots of each spine.
+        either_way: Whether a circuit may have its even port at either Pod. Otherwise the row's Pod has it.
+        working: Usable ports; by default all. If it is given, spines have no shares.
     """
     room = _Placement(demand, maps, spines, either_way, working)
     wanted = np.argwhere((np.triu(room.missing) if either_way else room.missing) > 0).tolist()
@@ -75,11 +81,13 @@ def place_circuits(
 @final
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Circuits in search of a place, all as many moves away from the new circuit.
+    """Circuits that need a new slot, at one level of the breadth-first search for a chain of moves.
 
-    Each stands in a slot, or in none, -1, and would leave its port at one Pod to what drives it out, that at
-    `left_pod` to whoever comes, on the even side, 0, or on the odd, 1. Likewise what its parent has given up.
-    The parent goes to `slot` with its even port at Pod a and its odd one at Pod b.
+    Level 0 is the new circuit. Circuit e of a later level joins Pods `row[e]` and `col[e]`. It stands in
+    `slot[e]`, where its `parent[e]`, a circuit of the previous level, displaces it. The parent uses the even
+    port of Pod `a[e]` and the odd port of Pod `b[e]` there. The displaced circuit frees its other port in
+    that slot, at Pod `left_pod[e]`; `left_side[e]` is 0 for an even port and 1 for an odd port. `given_slot`,
+    `given_pod` and `given_side` name the port that the parent itself frees. -1 means none.
     """
 
     row: Ints
@@ -102,7 +110,7 @@ class _Level:
 
 @final
 class _Placement:
-    """Slots and their circuits; `missing[i, j]` circuits are wanted beyond them, a surplus if negative."""
+    """Slots and their circuits; `missing[i, j]` is demand minus placed circuits, negative for a surplus."""
 
     def __init__(
         self, demand: Ints, maps: Ints, spines: Ints, either_way: bool, working: WorkingPorts | None
@@ -118,7 +126,7 @@ class _Placement:
         self.missing = demand - has - has.T if either_way else demand - has
         self._either_way = either_way
         self._first, self._spine_of = np.cumsum(spines) - spines, np.repeat(np.arange(len(spines)), spines)
-        # By Pod, then slot: whether its even and its odd port are free. What does not work never is.
+        # Free even and odd ports, by Pod and slot; a failed port is never free.
         self._working = working
         all_of = np.ones((n, slots), bool)
         self._even_free, self._odd_free = (usable.copy() for usable in working or (all_of, all_of))
@@ -146,7 +154,7 @@ class _Placement:
     def place_by_chain(self, i: int, j: int, spine: int | None = None) -> bool:
         """Place one circuit from i to j by a short chain of moves; False if no chain is short enough.
 
-        Only within `spine` if it is given.
+        If `spine` is given, the circuit takes a slot of that spine.
         """
         for self._allow_extra in (False, True):
             if chain := self._chain(i, j, spine):
@@ -189,7 +197,7 @@ class _Placement:
         while not self._odd_free[col, slot]:
             row = int(self._row_of[slot, col])
             if row < 0:
-                return None  # a port that does not work
+                return None  # the odd port is not free but has no circuit: it does not work
             path.append((slot, row, col))
             if self._even_free[row, other]:
                 break
@@ -231,7 +239,7 @@ class _Placement:
                 self._remove_from_spine(i, j, int(self._spine_of[has[0].argmax()]))
 
     def even_out(self) -> None:
-        """Move circuits from spines with too many between two Pods to other spines, displacing some."""
+        """Move circuits between two Pods from spines above their share to spines below, displacing others."""
         slot, row = np.nonzero(self.maps >= 0)
         col = self.maps[slot, row]
         low, high = np.nonzero(np.triu(self._demand) if self._either_way else self._demand)
@@ -256,9 +264,9 @@ class _Placement:
         self._remove_circuit(slot, *((i, j) if mine[slot] else (j, i)))
 
     def _spread(self, row: Ints, col: Ints, own: Ints | None = None) -> tuple[Ints, np.ndarray]:
-        """Return circuits from row to col in the spine of each slot, (circuits, slots), and room for more.
+        """Return the spine's circuits from row to col by slot, and whether the spine may have one more.
 
-        `own` are the slots of the circuits in question, which do not count.
+        Both arrays have shape (circuits, slots). `own` are slots of circuits that are left out of the count.
         """
         there = self.maps[:, row] == col
         if self._either_way:
@@ -299,7 +307,7 @@ class _Placement:
         return []
 
     def _candidate_slots(self, level: "_Level") -> list[_Candidate]:
-        """Return even end, odd end and slots where their ports are free, (circuits, slots)."""
+        """Return, by orientation: Pods of the even and odd ports, and slots where each port is free."""
         row, col = level.row, level.col
         _, allowed = self._spread(row, col, level.slot if level.slot[0] >= 0 else None)
         candidates = []
@@ -336,7 +344,7 @@ class _Placement:
         self.maps[slot, row] = self._row_of[slot, col] = -1
         self._even_free[row, slot] = self._odd_free[col, slot] = True
         self._adjust_missing(row, col, 1)
-        if self.missing[row, col] == 0:  # those that are left are wanted
+        if self.missing[row, col] == 0:  # no surplus is left, so ports of the remaining circuits are not free
             for a, b in ((row, col), (col, row)) if self._either_way else ((row, col),):
                 stay = np.flatnonzero(self.maps[:, a] == b)
                 self._even_free[a, stay] = self._odd_free[b, stay] = False
