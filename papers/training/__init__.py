@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Iteration times of a training job on an interconnect, in closed form.
 
-# workload.py      models, layouts (TP, SP, EP, PP, DP), and what an NPU sends in an iteration
-# interconnect.py  lanes by dimension, ways along each, and the least time of a collective over them
-# placement.py     where a layout's groups lie, whether it fits into memory, and which layouts there are
-# iteration.py     the time of an iteration; the layout and placement of which it is least; linearity
-# calibration.py   the collective model beside the emulator
-# percentages.py   percentages of a study, as figures of claims
-# study.py         a study file: interconnects compared, beside the paper's values
-# plot.py          a study as one sheet
+workload.py      models, layouts (TP, SP, EP, PP, DP), and what an NPU sends in an iteration
+interconnect.py  lanes by dimension, ways along each, and the least time of a collective over them
+placement.py     coordinates of a layout's groups, memory of a layout, and all layouts to choose from
+iteration.py     the time of an iteration; the fastest layout and placement; linearity
+calibration.py   the collective model compared with the emulator
+percentages.py   percentages of a study, as figures of claims
+study.py         a study file: interconnects compared, beside the paper's values
+plot.py          a study as one SVG sheet
 """

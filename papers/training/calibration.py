@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collective model beside the emulator: predicted and emulated times on small meshes, and the error.
+"""Comparison of the collective model with the emulator: times on small meshes, and the error.
 
 The model counts bytes on the busiest link, headers included, and one latency for each stage of a collective.
-That latency is taken from the smallest array of the smallest mesh; everything else is a prediction.
+The latency is fitted to the smallest array on the smallest mesh; all other times are predictions.
 """
 
 from __future__ import annotations
@@ -39,10 +39,14 @@ Kind = Literal["allreduce", "ring", "all-gather", "all-to-all", "pairs"]
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`elements` are of the array of each NPU.
+    """A collective on a small full mesh.
 
-    `ring` is an AllReduce along one ring. `pairs` is one of each two neighbours in the first dimension, where
-    most of what can be had is detours over links that the pairs leave idle.
+    Attributes:
+        dims: sizes of the mesh.
+        kind: kind of the collective. `allreduce` may use all links of the mesh, `ring` is an AllReduce along
+            one ring. `pairs` is an AllReduce of disjoint pairs of neighbours in the first dimension; most of
+            its bandwidth is on detours over links that no pair uses directly.
+        elements: number of elements of each NPU's array.
     """
 
     dims: tuple[int, ...]
@@ -60,7 +64,7 @@ class Case:
 
     @property
     def stages(self) -> int:
-        """One after the other: sends that wait for what came before."""
+        """Number of consecutive stages; the sends of a stage wait for those of the stage before."""
         if self.kind == "ring":
             return 2 * (prod(self.dims) - 1)
         return len(self.group) * (2 if self.kind in ("allreduce", "pairs") else 1)
@@ -79,7 +83,7 @@ CASES = tuple(
     for elements in (1 << 16, 1 << 18, 1 << 20)
 )
 
-# What the model has for each, on all links of the mesh.
+# Kind -> operation of the model, over all links of the mesh; `ring` has a formula of its own.
 OPS = {
     "allreduce": Op.allreduce,
     "all-gather": Op.allgather,
@@ -103,7 +107,13 @@ class Compared:
 
 
 def predicted_us(case: Case, rate_bps: int, latency: float) -> float:
-    """`latency` of a stage, in microseconds; links of `rate_bps` each way."""
+    """Return the predicted time of a case, in microseconds.
+
+    Args:
+        case: the case.
+        rate_bps: rate of each link in each direction.
+        latency: latency of a stage, in microseconds.
+    """
     data = case.elements * ELEMENT_BYTES * FRAME_BYTES / PAYLOAD_BYTES
     ranks = prod(case.dims)
     if case.kind == "ring":
@@ -114,12 +124,21 @@ def predicted_us(case: Case, rate_bps: int, latency: float) -> float:
 
 
 def latency_us(case: Case, rate_bps: int, emulated: float) -> float:
-    """Solve the latency of a stage from an emulated time, in microseconds."""
+    """Return the latency of a stage with which the prediction is `emulated`, in microseconds; at least 0."""
     return max(0.0, (emulated - predicted_us(case, rate_bps, 0.0)) / case.stages)
 
 
 def compare(cases: Sequence[Case] = CASES, seed: int = 1, latency: float | None = None) -> Iterator[Compared]:
-    """Emulate each case, with right data or not at all; the first gives the latency, in us, unless given."""
+    """Emulate each case, and yield its predicted and its emulated time.
+
+    Args:
+        cases: the cases.
+        seed: seed of the emulation.
+        latency: latency of a stage, in microseconds; fitted to the first case if None.
+
+    Raises:
+        ModelError: The data of an emulated case are wrong.
+    """
     for case in cases:
         fabric = full_mesh(case.dims)
         rate = fabric.links[0].rate_bps
@@ -144,7 +163,7 @@ def _schedule(case: Case) -> Schedule:
 
 
 def _emulated_us(case: Case, fabric: Fabric, seed: int) -> float:
-    """Return the emulated time; a ring uses shortest paths, other collectives may use all paths."""
+    """Return the emulated time in microseconds; `ring` uses shortest paths, other kinds all paths."""
     strategy = "shortest" if case.kind == "ring" else "all-path"
     schedule = _schedule(case)
     names = tuple(node.name for node in fabric.nodes)

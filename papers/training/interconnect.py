@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interconnects for collectives: an NPU's lanes for each dimension of its place, and the ways along each.
+"""Interconnects for collectives: an NPU's lanes in each dimension, and the ways to carry data along it.
 
-An interconnect is a list of resources, each so many lanes of an NPU each way, and for each dimension (x, y in
-the rack; z, w racks of a Pod; pod; dcn) the ways a stage of a collective may be carried along it. A
-collective over several dimensions goes through them one after the other; its data are split over orders of
-the dimensions and over ways, so that the busiest resource is least busy: a small linear program (derived
-here; the multi-ring split and the borrowing of idle links of UB-Mesh §5.1, in the limit of many rings).
+An interconnect has resources and ways. A resource is a number of lanes of each NPU, in each direction. A way
+is a list of resources that together carry a stage of a collective along a dimension. The dimensions are x and
+y (in the rack), z and w (racks of a Pod), pod, and dcn.
 
-On a line of k nodes in full mesh whose groups of g exchange data, all groups at once, a node has g - 1 direct
-links and k - g idle ones. A detour takes two of the line's links, so it is worth (g - 1) + (k - g)/2 links. A
-way round through other dimensions still needs a link of this one, and adds nothing when all lines are busy
-alike.
+A collective over several dimensions goes through them one after the other. Its data are split over orders of
+the dimensions and over ways, so that the busiest resource is least busy. A small linear program finds the
+split (derived here: the multi-ring split and the borrowing of idle links of UB-Mesh §5.1, in the limit of
+many rings).
 
-Lanes are those that UB-Mesh gives or that follow from them: x4 a peer in the rack, x16 towards other racks,
-of which x12 go to the racks of its row and column and x4 to the HRS; the rack's alternatives as in §6.2.
+Let k nodes of a line be a full mesh, and let all groups of g nodes exchange data at once. A node then has
+g - 1 direct links and k - g idle links. A detour takes two links of the line, so a node can use the bandwidth
+of (g - 1) + (k - g)/2 links. A detour through other dimensions also needs a link of this dimension; it adds
+nothing when all lines are equally busy.
+
+Lanes are given by UB-Mesh or follow from it: x4 to each peer in the rack, and x16 towards other racks, of
+which x12 go to the racks of the same row and column and x4 to the HRS. Alternative racks are those of §6.2.
 """
 
 from __future__ import annotations
@@ -50,18 +53,18 @@ NPU_LANES = 72
 PEER_LANES = 4
 UPLINK_LANES = 16
 
-# Of a rack's x16 an NPU, what goes along its row, along its column and to the HRS (derived: 3 x 128 and 3 x
-# 128 of 1,024 lanes, and the rest).
+# Shares of a rack's 1,024 uplink lanes, x16 for each NPU: along the rack's row, along its column, to the HRS
+# (derived: 3 x 128 lanes, 3 x 128 lanes, and the remaining 256).
 ROW, COLUMN, HRS = 6 / 16, 6 / 16, 4 / 16
 
-# The paper gives no lanes for the network between SuperPods; assumed: a quarter of what leads to the HRS.
+# The paper gives no lanes for the network between SuperPods; assumed: a quarter of the lanes to the HRS.
 DCN_SHARE = 1 / 4
 
 Rack = Literal["2d-fm", "1d-fm-a", "1d-fm-b", "clos"]
 Racks = Literal["2d-fm", "clos"]
 Paths = Literal["shortest", "detour", "borrow"]
 
-# (dimension, size of the group along it), each dimension once, sizes above one.
+# (dimension, size of the group along it); each dimension once, each size above 1.
 Group = tuple[tuple[str, int], ...]
 
 
@@ -88,7 +91,14 @@ Way = tuple[Leg, ...]
 @final
 @dataclass(frozen=True, eq=False)
 class Interconnect:
-    """`lanes` of an NPU by resource; `sizes` and `ways` by dimension."""
+    """Lanes of an NPU, and the ways along each dimension.
+
+    Attributes:
+        name: name of the interconnect.
+        lanes: lanes of an NPU, by resource.
+        ways: ways to carry a stage of a collective, by dimension.
+        sizes: number of nodes of a line, by dimension.
+    """
 
     name: str
     lanes: dict[str, float]
@@ -98,11 +108,11 @@ class Interconnect:
 
     @property
     def own_lanes(self) -> float:
-        """Lanes of an NPU, to any destination."""
+        """Number of lanes that leave an NPU, to all destinations together."""
         return sum(lanes for name, lanes in self.lanes.items() if name in ("x", "y", "lrs", "up"))
 
     def share(self, op: Op, group: Group) -> float:
-        """Time of a collective of one byte on lanes of one byte a second."""
+        """Return the seconds of a collective of one byte if a lane carries one byte a second."""
         if op is Op.allreduce:
             return 2 * self._share(Op.allgather, group)
         return self._share(Op.allgather if op is Op.reducescatter else op, group)
@@ -116,7 +126,7 @@ class Interconnect:
     def _solved(self, op: Op, group: Group) -> float:
         if not group:
             return 0.0
-        if op is Op.p2p:  # stages are in snake order: one to the next is a step along one dimension
+        if op is Op.p2p:  # stages are in snake order: consecutive stages differ in one dimension
             return max(
                 self._least([self._loads(op, (item,), way) for way in self._choices((item,))])
                 for item in group
@@ -132,11 +142,14 @@ class Interconnect:
         except KeyError as ex:
             raise ModelError(
                 f"{self.name}: nothing leads along dimension {ex}",
-                remedy="place the group on dimensions it has",
+                remedy="place the group on dimensions that the interconnect has",
             ) from None
 
     def _loads(self, op: Op, order: Group, ways: Sequence[Way]) -> dict[str, float]:
-        """Bytes on each resource's lanes, as if all lanes of a line could be used."""
+        """Return the load of each resource in bytes, to be divided by all of its lanes.
+
+        If a group can use only a share of a line's links, its bytes are divided by this share.
+        """
         loads: dict[str, float] = {}
         reach: dict[str, int] = {}
         held = 1.0
@@ -150,12 +163,12 @@ class Interconnect:
                 else:
                     usable = _usable(leg.use, self.sizes[name], 2 if op is Op.p2p else size)
                     loads[leg.resource] = loads.get(leg.resource, 0.0) + moved / usable
-        for resource, ranks in reach.items():  # a switch takes what differs in several dimensions at once
+        for resource, ranks in reach.items():  # a switch carries all its dimensions in one stage
             loads[resource] = loads.get(resource, 0.0) + 1 - 1 / ranks
         return loads
 
     def _least(self, columns: Sequence[dict[str, float]]) -> float:
-        """Least load of the busiest resource when data are split over ways."""
+        """Return the least possible load of the busiest resource, if data are split over the columns."""
         if len(columns) == 1:
             return max(load / self.lanes[name] for name, load in columns[0].items())
         from scipy.optimize import linprog
@@ -175,7 +188,7 @@ class Interconnect:
 
 
 def _usable(use: Use, nodes: int, group: int) -> float:
-    """Share of a line's links that `group` of its `nodes` can use."""
+    """Return the share of the links of a line of `nodes` that a group of `group` nodes can use."""
     if use is Use.port:
         return 1.0
     direct = group - 1
@@ -191,10 +204,18 @@ def interconnect(
     trade: bool = False,
     through: bool = True,
 ) -> Interconnect:
-    """Return the interconnect of a rack design and of the links between racks; `paths` applies to 2d-fm.
+    """Return the interconnect of a rack design and of the network between racks.
 
-    `uplink` lanes of an NPU lead to other racks; with `trade` they are taken from those to its peers, so that
-    an NPU keeps 72, else they come on top.
+    Args:
+        rack: network in the rack.
+        racks: network between the racks of a Pod.
+        paths: paths between racks in a 2d-fm: direct links, also one-hop detours, or also the HRS.
+        uplink: lanes of an NPU to other racks.
+        trade: take the uplink lanes from the lanes to peers, so that an NPU has 72 lanes in all.
+        through: let collectives inside the rack also use uplinks (2d-fm and 1d-fm-a; 1d-fm-b always does).
+
+    Raises:
+        ModelError: An NPU cannot have so many uplink lanes.
     """
     if uplink < 1 or uplink >= NPU_LANES:
         raise ModelError(f"an NPU cannot have {uplink} uplink lanes", remedy=f"use 1 to {NPU_LANES - 1}")
@@ -234,7 +255,7 @@ def interconnect(
 
 
 def mesh(dims: Sequence[int], lanes: float | Sequence[float] = 1.0) -> Interconnect:
-    """Return a full mesh of these sizes with links of `lanes`, of all dimensions or of each, as emulated."""
+    """Return a full mesh as emulated; `lanes` of a link are given for all dimensions or for each."""
     names = [name for name, _ in DIMENSIONS[: len(dims)]]
     each = [lanes] * len(dims) if isinstance(lanes, int | float) else lanes
     return Interconnect(

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time of an iteration on an interconnect, and the layout and placement with the least time.
 
-Few assumptions, the same for all models, lengths and interconnects (`Assumptions`); the paper gives none of
-them. A collective of TP, SP or EP goes in chunks beside the arithmetic that it waits for or feeds: of c and
-m, the times of a layer's arithmetic and of its collectives, max(c, m) + min(c, m)/chunks remain. Gradients
-are added up under the last micro-batch's backward pass, layer by layer, in the same way. Micro-batches go
-through the stages one forward, one backward (1F1B): stages - 1 of them are idle time.
+The paper gives no assumptions; ours are equal for all models, lengths and interconnects (`Assumptions`):
+
+- Collectives of TP, SP and EP are cut into chunks, which overlap with the arithmetic that they wait for or
+  feed. Let c be the time of a layer's arithmetic and m that of its collectives; the layer takes
+  max(c, m) + min(c, m)/chunks.
+- Gradients are added up layer by layer during the last micro-batch's backward pass, by the same formula with
+  the layers as chunks.
+- Micro-batches go through the stages one forward, one backward (1F1B). Each stage is idle for the time of
+  stages - 1 micro-batches.
 """
 
 from __future__ import annotations
@@ -36,10 +40,16 @@ __all__ = ["Assumptions", "Iteration", "batch_of", "best", "iteration", "lineari
 @final
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """None is the paper's; docs/fabrics/parallelism.md says how they came about.
+    """Assumptions of the model, none of them the paper's; docs/fabrics/parallelism.md gives the reasons.
 
-    `pflops` is what an NPU sustains; `latency_us` of each stage of a collective. `hide_gradients`: gradients
-    are added up layer by layer under the last backward pass, else after it.
+    Attributes:
+        pflops: arithmetic that an NPU sustains, in 10^15 operations a second.
+        memory_gb: memory of an NPU.
+        lane_gbps: rate of a lane in each direction.
+        chunks: number of chunks in which collectives overlap with arithmetic.
+        latency_us: latency of each stage of a collective.
+        tokens_per_npu: number of tokens of an iteration for each NPU.
+        hide_gradients: add up gradients layer by layer during the last backward pass, instead of after it.
     """
 
     pflops: float = 0.5
@@ -52,7 +62,7 @@ class Assumptions:
 
     @property
     def lane_bytes(self) -> float:
-        """A second."""
+        """Bytes that a lane carries in a second."""
         return self.lane_gbps * 1e9 / 8
 
 
@@ -62,9 +72,18 @@ DEFAULTS = Assumptions()
 @final
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """Seconds: of the whole, of arithmetic alone, of idle stages, and what collectives add to them.
+    """Times of an iteration, in seconds.
 
-    `busy` is the time of all collectives of an axis, hidden or not.
+    Attributes:
+        placement: layout and placement.
+        seconds: the whole iteration.
+        arithmetic: arithmetic of an NPU.
+        idle: idle time of a pipeline stage.
+        exposed: collectives that arithmetic does not hide, without the gradients'.
+        gradients: collectives of gradients that the backward pass does not hide.
+        busy: all collectives of each axis, hidden or not.
+        memory_bytes: bytes of memory that an NPU needs.
+        tokens: number of tokens of the iteration.
     """
 
     placement: Placement
@@ -83,12 +102,15 @@ class Iteration:
 
     @property
     def rate(self) -> float:
-        """Tokens a second of an NPU."""
+        """Tokens a second for each NPU."""
         return self.tokens / self.seconds / self.layout.npus
 
 
 def batch_of(npus: int, sequence: int, given: Assumptions = DEFAULTS) -> int:
-    """Sequences of an iteration: the power of two nearest to `tokens_per_npu` of each, at least one."""
+    """Return the number of sequences of an iteration, a power of two.
+
+    Of the powers of two, the one whose logarithm is nearest gives each NPU about `tokens_per_npu` tokens.
+    """
     return 2 ** max(0, round(log2(npus * given.tokens_per_npu / sequence)))
 
 
@@ -149,7 +171,7 @@ def iteration(
 
 
 def _beside(item: float, other: float, chunks: int) -> float:
-    """Two kinds of work in so many chunks, each chunk of the one before or after that of the other."""
+    """Return the time of two kinds of work that overlap, except for a chunk of the shorter one."""
     return max(item, other) + min(item, other) / chunks
 
 
@@ -161,10 +183,13 @@ def best(
     given: Assumptions = DEFAULTS,
     orders: tuple[Order, ...] = ORDERS,
 ) -> Iteration:
-    """Return the fastest layout and placement that fits, the first of equals; ModelError when none fits.
+    """Return the iteration of the fastest layout and placement that fits into memory.
 
-    Layouts are looked at in the order of the time they would take if all lanes of an NPU led everywhere,
-    until that alone is longer than the best found.
+    Layouts are tried in ascending order of a lower bound: the time if collectives could use all lanes of an
+    NPU. The search stops when the bound reaches the best time. The first of equally fast layouts wins.
+
+    Raises:
+        ModelError: No layout fits into memory.
     """
     batch = batch_of(npus, sequence, given)
     result: Iteration | None = None
@@ -187,7 +212,7 @@ def best(
 def _candidates(
     model: Model, npus: int, sequence: int, batch: int, lanes: float, given: Assumptions
 ) -> tuple[tuple[float, Layout], ...]:
-    """Layouts that fit, with a time that none of them can beat if an NPU has so many lanes."""
+    """Return the layouts that fit into memory, each after its lower bound in seconds, ascending."""
     fitting = [
         (_bound(model, layout, sequence, batch, lanes * given.lane_bytes, given), layout)
         for layout in layouts(model, npus, sequence, batch)
@@ -199,7 +224,7 @@ def _candidates(
 def _bound(
     model: Model, layout: Layout, sequence: int, batch: int, speed: float, given: Assumptions
 ) -> float:
-    """Seconds, when an NPU can use all its bytes a second for any of its collectives."""
+    """Return the seconds of an iteration if any collective could send `speed` bytes a second from an NPU."""
     forward = _forward(model, layout, sequence, given)
     layer = 0.0
     for index, times in enumerate(ARITHMETIC):
@@ -211,7 +236,7 @@ def _bound(
 
 
 def _forward(model: Model, layout: Layout, sequence: int, given: Assumptions) -> float:
-    """Seconds of a layer and micro-batch."""
+    """Return the seconds of arithmetic of the forward pass of a micro-batch through a layer."""
     tokens = layout.micro * sequence / layout.sp
     return model.flops(sequence) * tokens / layout.tp / (given.pflops * 1e15)
 
@@ -229,6 +254,9 @@ def linearity(
     sequence: int = 256 * 1024,
     given: Assumptions = DEFAULTS,
 ) -> float:
-    """Rate of an NPU among `base` x `factor` NPUs over its rate among `base`; the batch grows with them."""
+    """Return the rate of an NPU among `base` x `factor` NPUs, divided by its rate among `base` NPUs.
+
+    The batch grows with the number of NPUs.
+    """
     many = best(model, net, base * factor, sequence, given)
     return many.rate / best(model, net, base, sequence, given).rate

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Percentages of a study by reading, variant, model and span of lengths, as figures of claims."""
+"""Figures of claims: percentages of a study by reading, variant, model and span of lengths."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ def percentages(
     Args:
         study: file of the study below `experiments/`.
         pairs: pairs of variants that are compared for each model and length.
-        lane_gbps: rate of a lane, as in the file if None.
-        twice: run the study a second time, and compare.
+        lane_gbps: rate of a lane; that of the file if None.
+        twice: run the study a second time, and compare both results and plots.
 
     Returns:
-        READING.VARIANT over all lengths, READING.VARIANT.NAME by span, length and model; for a pair
-        READING.FIRST-over-SECOND, the least difference over all models and lengths; `differing`, 1 if the
-        second run gives another result or plot.
+        - READING.VARIANT: mean over all models and lengths.
+        - READING.VARIANT.NAME: mean for the span, length or model NAME.
+        - READING.FIRST-over-SECOND: for a pair, the least difference over all models and lengths.
+        - `differing`: with `twice`, 1 if the two runs differ in result or plot, else 0.
     """
     read = load(EXPERIMENTS / study)
     if lane_gbps is not None:

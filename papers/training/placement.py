@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placement of a layout's groups, and the layouts to choose from (UB-Mesh, §5.2).
 
-The paper's rules: TP and SP on the domains of the most bandwidth, PP and DP last; SP x DP a multiple of EP;
-all of it has to fit into memory. Places are dealt like digits: the first axis takes slots of a board, then
-boards, then racks of a row, and so on outwards; the next axis goes on from there. Sizes are powers of two, as
-those of the fabric.
+The paper's rules: TP and SP use the domains with most bandwidth, PP and DP come last; SP x DP is a multiple
+of EP; the layout fits into memory. Coordinates are assigned like digits: the first axis takes slots of a
+board, then boards, then racks of a row, and so on outwards; the next axis continues where the first ends.
+All sizes are powers of two, like the sizes of the fabric.
 """
 
 from __future__ import annotations
@@ -27,28 +27,36 @@ __all__ = ["INWARD", "ORDERS", "Placement", "layouts", "memory_bytes", "place"]
 
 Order = tuple[Axis, ...]
 
-# From the innermost dimension outwards: as the paper has it, PP or DP outermost.
+# Axes from the innermost dimension outwards, as in the paper: DP or PP is outermost.
 ORDERS: tuple[Order, ...] = ((Axis.tp, Axis.sp, Axis.pp, Axis.dp), (Axis.tp, Axis.sp, Axis.dp, Axis.pp))
 
-# The other way round, to show what the rule is worth.
+# The reverse order, to show the benefit of the rule.
 INWARD: Order = (Axis.dp, Axis.pp, Axis.sp, Axis.tp)
 
-# Of mixed-precision training with Adam (assumed): weights, gradients, and a copy, mean and variance, which
-# replicas share out among themselves.
+# Bytes of a parameter in mixed-precision training with Adam (assumed): weight and gradient; and the
+# optimizer's copy, mean and variance, which are distributed over the replicas.
 WEIGHT_BYTES = ACTIVATION_BYTES + GRADIENT_BYTES
 OPTIMIZER_BYTES = 12
 
-# Of a token and channel inside the layer at work (assumed: attention's scores are not kept).
+# Bytes of a token and channel inside the layer being computed (assumed: attention's scores are not kept).
 WORKING_BYTES = 34
 
-# Keys and values are gathered block by block, and a block let go before the next (assumed).
+# Number of blocks in which keys and values are gathered; a block is freed before the next (assumed).
 KEY_BLOCKS = 8
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """`groups` by axis; `replicas` hold the same dense weights, `expert_replicas` the same experts."""
+    """Placement of a layout: the dimensions along which each group lies.
+
+    Attributes:
+        layout: the layout.
+        order: axes, innermost first.
+        groups: group of each axis.
+        replicas: group of NPUs that hold equal dense weights.
+        expert_replicas: group of NPUs that hold equal experts.
+    """
 
     layout: Layout
     order: Order
@@ -58,7 +66,7 @@ class Placement:
 
     @property
     def where(self) -> str:
-        """As `TP x8, SP y8 z4, DP pod8`."""
+        """Groups in words, such as `TP x8, SP y8 z4, DP pod8`."""
         shown = []
         for axis in (*self.order, Axis.ep):
             if group := self.groups[axis]:
@@ -67,7 +75,11 @@ class Placement:
 
 
 def place(layout: Layout, order: Order = ORDERS[0]) -> Placement:
-    """ModelError when a size is no power of two, or there are more NPUs than places."""
+    """Return the placement of a layout whose axes take dimensions in this order, innermost first.
+
+    Raises:
+        ModelError: A size is not a power of two, or the layout has more NPUs than the interconnect.
+    """
     left = [[name, size] for name, size in DIMENSIONS]
     taken = {axis: _take(left, layout.size(axis)) for axis in order}
     inner, outer = sorted((Axis.sp, Axis.dp), key=order.index)
@@ -79,7 +91,11 @@ def place(layout: Layout, order: Order = ORDERS[0]) -> Placement:
 
 
 def _take(left: list[list], wanted: int) -> list[list]:
-    """Take the next `wanted` places, innermost first, out of `left`."""
+    """Return dimensions and sizes of a group of `wanted` NPUs, innermost first; reduce the sizes in `left`.
+
+    Raises:
+        ModelError: `wanted` is not a power of two, or `left` is too small.
+    """
     if wanted < 1 or wanted & (wanted - 1):
         raise ModelError(
             f"a group has {wanted} members, which is not a power of two", remedy="use a power of two"
@@ -109,7 +125,7 @@ def _merged(some: Sequence[Sequence]) -> Group:
 def memory_bytes(model: Model, layout: Layout, sequence: int, batch: int) -> float:
     """Return the bytes of memory that an NPU of the first stage needs.
 
-    A layer's input is kept for each micro-batch under way, the rest is recomputed.
+    A layer's input is kept for each micro-batch under way; other activations are recomputed.
     """
     layers = model.layers / layout.pp
     replicas = layout.sp * layout.dp
@@ -124,7 +140,7 @@ def memory_bytes(model: Model, layout: Layout, sequence: int, batch: int) -> flo
 
 
 def layouts(model: Model, npus: int, sequence: int, batch: int) -> Iterator[Layout]:
-    """All that the rules allow, memory aside, in a fixed order."""
+    """Yield the layouts that the rules allow, in a fixed order; memory is not checked."""
     for tp in _powers(min(npus, 64)):
         if model.heads % tp:
             continue

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study as one SVG sheet: a row a reading; by model and by sequence length, the paper's values in both."""
+"""Plot of a study as one SVG sheet.
+
+A row for each reading has a panel by model and a panel by sequence length, both with the paper's values.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ def _marked(outcome: Outcome, reading: str, value: PaperValue) -> float:
 
 
 def _by_model(axes: Axes, outcome: Outcome, reading: str) -> list[float]:
-    """Means over all lengths, and the paper's values for single models; all heights that are drawn."""
+    """Draw means over all lengths, and the paper's values for single models; return all heights drawn."""
     study = outcome.study
     shown = [variant.name for variant in study.variants if variant.name != study.baseline]
     width = 0.8 / len(shown)
@@ -89,7 +92,7 @@ def _by_model(axes: Axes, outcome: Outcome, reading: str) -> list[float]:
 
 
 def _by_length(axes: Axes, outcome: Outcome, reading: str) -> list[float]:
-    """Means over models, and the paper's values for a span of lengths; all heights that are drawn."""
+    """Draw means over models, and the paper's values for spans of lengths; return all heights drawn."""
     study = outcome.study
     shown = [variant.name for variant in study.variants if variant.name != study.baseline]
     lengths = study.sequences

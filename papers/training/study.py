@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study file: interconnects compared by the training performance of an NPU, and what the paper found.
+"""A study file: interconnects compared by the training performance of an NPU, beside the paper's values.
 
-Every figure is made under each of two readings of what the paper leaves open: whether collectives inside a
-rack may borrow the lanes that lead to other racks while these are idle. Both are always shown.
+The paper leaves open whether collectives inside a rack may borrow idle lanes that lead to other racks. Every
+figure is computed for both readings, borrowed and apart, and both are always shown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DEFAULTS = timing.Assumptions()
 
 ModelName = Literal["llama2-70b", "gpt3-175b", "dense-1t", "gpt4-2t", "moe-10t"]
 
-# Name -> whether collectives inside a rack borrow idle uplinks, and what that means.
+# Name of a reading -> whether collectives inside a rack borrow idle uplinks, and the reading in words.
 READINGS: Mapping[str, tuple[bool, str]] = {
     "borrowed": (True, "collectives inside a rack borrow idle uplinks"),
     "apart": (False, "uplinks carry only what leaves the rack"),
@@ -51,7 +51,11 @@ READINGS: Mapping[str, tuple[bool, str]] = {
 
 
 def tokens_of(length: str) -> int:
-    """`8K` and `10M` in tokens, of 1,024 and 1,048,576; ValueError for anything else."""
+    """Return the tokens of a length such as `8K` or `10M`; K is 1,024 and M is 1,048,576.
+
+    Raises:
+        ValueError: The text is not a length.
+    """
     result = re.fullmatch(r"([1-9][0-9]{0,5})([KM])", length)
     if not result:
         raise ValueError(f"{length!r} is not a length; write 8K, 256K or 10M")
@@ -74,7 +78,7 @@ Length = Annotated[str, AfterValidator(_length)]
 
 @final
 class Span(Checked):
-    """Sequence lengths of which a mean is taken."""
+    """Sequence lengths over which a mean is taken."""
 
     name: Annotated[str, Field(min_length=1, max_length=40)]
     sequences: Annotated[tuple[Length, ...], Field(min_length=1)]
@@ -82,7 +86,7 @@ class Span(Checked):
 
 @final
 class Variant(Checked):
-    """A design: networks in and between racks, use of paths between racks, lanes of an NPU to other racks."""
+    """An interconnect of the study; `interconnect.interconnect` explains the keys of the design."""
 
     name: Name
     title: str = ""
@@ -116,7 +120,7 @@ class PaperValue(Checked):
 
 @final
 class Given(Checked):
-    """`iteration.Assumptions`, as a file may change them."""
+    """Assumptions that a study file may change; see `iteration.Assumptions`."""
 
     pflops: Positive = _DEFAULTS.pflops
     memory_gb: Positive = _DEFAULTS.memory_gb
@@ -166,7 +170,11 @@ class Study(Checked):
 
 
 def load(path: Path) -> Study:
-    """Read and check; a ScenarioError has one line for each fault found, with FILE:LINE and what to do."""
+    """Read and check a study file.
+
+    Raises:
+        ScenarioError: One line for each fault, with FILE:LINE and remedy.
+    """
     document = Document(path)
     try:
         study = Study.model_validate(document.values)
@@ -200,7 +208,10 @@ def _unknown(study: Study) -> Iterable[tuple[Location, str]]:
 @final
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The best that was found, and how many times as long its layout takes placed the other way round."""
+    """The fastest iteration of a model and length on an interconnect.
+
+    `inward` is the time of the same layout with its axes placed in the reverse order, divided by this time.
+    """
 
     best: timing.Iteration
     inward: float
@@ -228,7 +239,7 @@ class Finding:
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`cells` by reading, variant, model and length."""
+    """Result of a study: a cell for each reading, variant, model and length."""
 
     study: Study
     cells: Mapping[tuple[str, str, str, str], Cell]
@@ -241,7 +252,15 @@ class Outcome:
         sequences: Sequence[str] | None = None,
         against: str | None = None,
     ) -> float:
-        """Mean performance of an NPU in percent of that on the baseline."""
+        """Return the mean performance of an NPU in percent of that on another variant.
+
+        Args:
+            reading: key of READINGS.
+            variant: name of the variant.
+            models: models of the mean; all if None.
+            sequences: lengths of the mean; all if None.
+            against: name of the other variant; the baseline if None.
+        """
         other = against or self.study.baseline
         return mean(
             100
@@ -269,7 +288,7 @@ class Outcome:
 
 
 def run(study: Study, advance: Callable[[], None] = lambda: None) -> Outcome:
-    """`advance` is called for each model on each interconnect."""
+    """Compute all cells of a study; `advance` is called after each model on each interconnect."""
     given = study.assumptions.assumptions()
     cells = {}
     for reading, (through, _) in READINGS.items():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Language models, how their training is cut up, and what each NPU then sends in an iteration.
+"""Language models, layouts that divide their training over NPUs, and what an NPU sends in an iteration.
 
-What is sent and how often is read off Table 1 of UB-Mesh (an in-house MoE-2T), whose message sizes and counts
-come out as follows; the reading is ours, and so is what it implies for other models. Layers are computed
-three times (forward, recomputed, backward). In each of these, of every layer and micro-batch:
+Collectives and their numbers follow our reading of Table 1 of UB-Mesh (an in-house MoE-2T); the reading gives
+the table's message sizes and counts, and we apply it to other models. Each layer is computed three times
+(forward, recomputed, backward). For each pass, layer and micro-batch an NPU takes part in:
 
 - TP: two AllReduce of the activations, after attention and after the feed-forward part;
 - SP: AllGather of keys and of values over the sequence; in the backward pass also ReduceScatter of their
@@ -40,7 +40,7 @@ __all__ = [
 ACTIVATION_BYTES = 2
 GRADIENT_BYTES = 4
 
-# Forward, recomputed, backward; the last takes twice the arithmetic.
+# Passes: forward, recomputed, backward; the backward pass takes twice the arithmetic.
 PASSES = 3
 ARITHMETIC = (1, 1, 2)
 
@@ -68,9 +68,20 @@ class Op(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`matrices` of hidden x ffn make up one expert, or the feed-forward part.
+    """Shape of a language model.
 
-    `top_k` of `experts` see a token. `source` says where the shape is from.
+    Attributes:
+        name: key of MODELS.
+        title: name as printed.
+        layers: number of layers.
+        hidden: width of a token's activations.
+        ffn: inner width of an expert, or of the feed-forward part.
+        heads: number of attention heads.
+        kv_heads: number of heads of keys and values.
+        source: origin of the shape.
+        matrices: number of hidden x ffn matrices of an expert, or of the feed-forward part.
+        experts: number of experts of a layer; 1 for a single feed-forward part.
+        top_k: number of experts that process a token.
     """
 
     name: str
@@ -102,7 +113,7 @@ class Model:
 
     @property
     def dense_parameters(self) -> int:
-        """Parameters of a layer without experts that see only some tokens."""
+        """Parameters of a layer that process every token: all but experts."""
         return self.attention_parameters + (self.expert_parameters if self.experts == 1 else 0)
 
     @property
@@ -112,11 +123,11 @@ class Model:
 
     @property
     def parameters(self) -> int:
-        """Embeddings left out."""
+        """Parameters of all layers, without embeddings."""
         return self.layers * (self.dense_parameters + self.sparse_parameters)
 
     def flops(self, sequence: int) -> float:
-        """Forward, of one token in one layer, attention being causal."""
+        """Return the operations of a token's forward pass through a layer, with causal attention."""
         active = self.attention_parameters + self.top_k * self.expert_parameters
         return 2.0 * active + 2.0 * sequence * self.hidden
 
@@ -156,7 +167,7 @@ MOE_2T = Model(
 @final
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """NPUs along each axis; EP lies inside SP x DP. `micro` sequences make a micro-batch."""
+    """Number of NPUs along each axis; EP divides SP x DP. A micro-batch has `micro` sequences."""
 
     tp: int
     sp: int
@@ -180,10 +191,15 @@ class Layout:
 @final
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """`count` collectives of `size` bytes.
+    """Collectives of one kind along an axis.
 
-    `size` is of the whole array for those that gather or reduce, of what an NPU sends for the rest. `dense`:
-    gradients of what every replica holds; of experts otherwise.
+    Attributes:
+        axis: axis of the group.
+        op: the collective.
+        size: bytes of the whole array for a collective that gathers or reduces; bytes of an NPU's own data
+            for All-to-All and P2P.
+        count: number of collectives.
+        dense: for gradients, whether they are those of dense weights instead of experts.
     """
 
     axis: Axis
@@ -195,7 +211,7 @@ class Demand:
 
 @cache
 def layer_demands(model: Model, layout: Layout, sequence: int, backward: bool = False) -> tuple[Demand, ...]:
-    """Return an NPU's demands for a layer and micro-batch in a pass."""
+    """Return an NPU's demands for a pass of a micro-batch through a layer."""
     tokens = layout.micro * sequence / layout.sp
     activations = tokens * model.hidden * ACTIVATION_BYTES
     keys = layout.micro * sequence * model.kv_width / layout.tp * ACTIVATION_BYTES
@@ -210,7 +226,7 @@ def layer_demands(model: Model, layout: Layout, sequence: int, backward: bool = 
 
 @cache
 def stage_demands(model: Model, layout: Layout, sequence: int) -> tuple[Demand, ...]:
-    """Return the demands for an NPU's part of a layer's gradients, and for a micro-batch at a stage's end."""
+    """Return the demands for a layer's gradients, and for a micro-batch that crosses to the next stage."""
     activations = layout.micro * sequence / layout.sp * model.hidden * ACTIVATION_BYTES
     dense = model.dense_parameters / layout.tp * GRADIENT_BYTES
     sparse = model.sparse_parameters / (layout.tp * layout.ep) * GRADIENT_BYTES
@@ -237,11 +253,14 @@ def wire_bytes(demand: Demand, ranks: int) -> float:
 
 
 def table_1(passes: int = PASSES) -> dict[str, tuple[tuple[float, int], ...]]:
-    """Return MB of a message and number of messages, by kind, of the model and layout read off Table 1.
+    """Return Table 1 as our reading gives it: MB of a message and number of messages, by kind.
 
-    Its sizes are 192 MB of activations and 12 MB of tokens for experts, times (n - 1)/n; its counts are 64
-    layers, 13 micro-batches, and what a layer needs in three passes (1 MB = 2^20 bytes). So n is 16 for TP
-    and SP and 8 for EP, and 64 layers are on a stage. Without recomputation there are two passes.
+    The paper's sizes are 192 MB of activations and 12 MB of tokens for experts, times (n - 1)/n for a group
+    of n NPUs (1 MB = 2^20 bytes). Its counts are products of 64 layers, 13 micro-batches and the messages of
+    a layer in three passes. Hence n is 16 for TP and SP and 8 for EP, and a stage has 64 layers.
+
+    Args:
+        passes: number of passes; 2 without recomputation.
     """
     layout = Layout(tp=16, sp=16, pp=2, dp=2, ep=8)
     sequence, micros = 8192 * layout.sp, 13
