@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of a run on each cable up and each aggregation switch of HPN: the balance of its hash."""
+"""Balance of HPN's hash: frames on each uplink to an aggregation switch, and on each such switch."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ __all__ = ["balance"]
 
 
 def balance(note: Progress, scenario: str, favoured: int) -> Values:
-    """Run a scenario on HPN whose jobs use all segments.
+    """Run a scenario on HPN whose jobs use all segments, and return the balance of frames.
 
     Args:
-        note: told of the progress.
+        note: called with the progress.
         scenario: file below `experiments/`, with a variant `healthy`.
-        favoured: aggregation switches of a plane that have nine values of the hash; the others have eight.
+        favoured: number of aggregation switches of a plane with nine values of the hash; the remaining
+            switches have eight.
 
     Returns:
-        The figures of `large_run`; VARIANT.aggs and VARIANT.cables, least and most, as shares of the mean;
-        `favoured`, frames of a favoured aggregation switch over those of another, in the healthy run.
+        - All figures of `large_run`.
+        - VARIANT.aggs.least and .most: least and most frames of an aggregation switch, as shares of the mean.
+        - VARIANT.cables.least and .most: likewise for a cable from a ToR to an aggregation switch.
+        - `favoured`: mean frames of a favoured aggregation switch divided by those of the remaining
+          switches, in the variant `healthy`.
     """
     done = large_run(note, scenario)
     figures: dict[str, Measured | float] = {**done.figures}

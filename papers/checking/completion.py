@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion of many tasks here and in another simulator, for checks of experiments: a table, a picture."""
+"""Comparison of task completion in Railyard and in another simulator: a table and a picture."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 __all__ = ["Times", "draw_completion", "ended_operations", "table_of_completion"]
 
-_POINTS = 200  # of a curve
+_POINTS = 200  # approximate number of points of a curve
 
 Times = Mapping[str, float]
-"""Microseconds of completion, by name of the task."""
+"""Completion times in microseconds, by name of the task."""
 
 Cases = Mapping[str, tuple[Times, Times]]
-"""Completion here and in the other simulator, by name of the case."""
+"""Completion times in Railyard and in the other simulator, by name of the case."""
 
 
 def ended_operations(result: Mapping[str, Any], variant: str = "run") -> Times:
-    """Return the ends of a variant's operations, in µs, by name; infinite for an operation without an end."""
+    """Return the end of each operation of a variant, in µs, by name; infinity if it has not ended."""
     return {
         operation["id"]: float("inf") if operation["end_us"] is None else operation["end_us"]
         for operation in result.get("operations", {}).get(variant, [])
@@ -27,7 +27,7 @@ def ended_operations(result: Mapping[str, Any], variant: str = "run") -> Times:
 
 
 def table_of_completion(cases: Cases) -> Iterator[str]:
-    """Yield a table of the last completion and of the median; there may be tasks that only end here."""
+    """Yield the lines of a table of last and median completions; the other simulator may lack some tasks."""
     titles = ["tasks", "ended there", "last here, µs", "last there, µs", "ratio", "median here, µs"]
     yield f"| case | {' | '.join([*titles, 'median there, µs'])} |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
@@ -40,7 +40,13 @@ def table_of_completion(cases: Cases) -> Iterator[str]:
 
 
 def draw_completion(picture: Path, cases: Cases, other: str) -> None:
-    """Draw the share of all tasks that have completed over time, a panel a case; `other` is the simulator."""
+    """Draw the share of completed tasks over time, a panel for each case.
+
+    Args:
+        picture: file to write.
+        cases: completion times of each case; Railyard's tasks are all tasks.
+        other: name of the other simulator.
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -51,9 +57,11 @@ def draw_completion(picture: Path, cases: Cases, other: str) -> None:
         for times, label, style in ((ours, "Railyard", "-"), (theirs, other, "--")):
             ordered = sorted(times.values())
             step = max(1, len(ordered) // _POINTS)
-            places = [*range(0, len(ordered), step), len(ordered) - 1]
-            shares = [(place + 1) / len(ours) for place in places]
-            panel.step([ordered[place] for place in places], shares, style, where="post", label=label)
+            positions = [*range(0, len(ordered), step), len(ordered) - 1]
+            shares = [(position + 1) / len(ours) for position in positions]
+            panel.step(
+                [ordered[position] for position in positions], shares, style, where="post", label=label
+            )
         panel.set(
             title=f"{name}, {len(ours):,} tasks",
             xlabel="completion, µs",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large scenarios of the experiments, run for claims: their figures, and what they cost."""
+"""Large scenarios of the experiments, run for claims: their figures, processor time and memory."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["LargeRun", "directions", "figures_of", "large_run", "spread"]
 @final
 @dataclass(frozen=True, slots=True)
 class LargeRun:
-    """A scenario that has run.
+    """A large scenario that has run.
 
     Attributes:
-        figures: metrics by VARIANT.METRIC; `failed_assertions`; `seconds`, processor time a variant;
-            `boot_seconds`, the longest start; `memory_gb`, the peak of the process.
+        figures: metrics by VARIANT.METRIC; `failed_assertions`; `seconds`, mean processor time of a variant;
+            `boot_seconds`, the longest start of a testbed; `memory_gb`, the peak memory of the process.
         result: metrics and judged assertions.
-        fabric: the fabric.
-        observations: what was seen, by variant.
+        fabric: the fabric of the first variant.
+        observations: observations of the runs, by variant.
     """
 
     figures: Values
@@ -43,7 +43,13 @@ class LargeRun:
 
 
 def large_run(note: Progress, scenario: str, variants: Sequence[str] = ()) -> LargeRun:
-    """Run variants of a scenario below `experiments/`, or all, in this process."""
+    """Run variants of a scenario in this process.
+
+    Args:
+        note: called with the progress.
+        scenario: file below `experiments/`.
+        variants: names of the variants to run; all if empty. Assertions are judged only if all variants run.
+    """
     began = time.process_time()
     read, document = load(EXPERIMENTS / scenario)
     chosen = tuple(item for item in read.variants if not variants or item.name in variants)
@@ -67,16 +73,17 @@ def large_run(note: Progress, scenario: str, variants: Sequence[str] = ()) -> La
         "failed_assertions": Measured(len(failed), detail=words),
         "seconds": Measured(seconds, detail="processor time, planning included"),
         "boot_seconds": max(item["boot"] for item in done.seconds.values()),
-        "memory_gb": Measured(peak, detail="the most that the process ever had"),
+        "memory_gb": Measured(peak, detail="peak memory of the process"),
     }
     seen = {name: item.observation for name, item in done.runs.items()}
     return LargeRun(figures, result, ready[0].fabric, seen)
 
 
 def figures_of(note: Progress, scenario: str, kinds: Sequence[str] = ()) -> Values:
-    """Run a scenario; return its figures, and VARIANT.KIND.least and .most for each kind of node.
+    """Run a scenario and return its figures, and the spread of frames over the nodes of each kind.
 
-    These are frames that links brought to a node, as shares of the mean over all nodes of the kind.
+    VARIANT.KIND.least and VARIANT.KIND.most are the least and most frames that links delivered to a node, as
+    shares of the mean over all nodes of the kind.
     """
     done = large_run(note, scenario)
     figures: dict[str, Measured | float] = {**done.figures}
@@ -92,7 +99,7 @@ def figures_of(note: Progress, scenario: str, kinds: Sequence[str] = ()) -> Valu
 
 
 def directions(fabric: Fabric, seen: Observation) -> Iterator[tuple[str, str, str, int]]:
-    """Yield each direction of a link, circuits of the run included: link, source, destination, frames."""
+    """Yield link, source, destination and frames for each direction of each link, circuits included."""
     for name, (there, back) in seen.link_usage.items():
         link = link_of(fabric, name)
         yield name, link.a.node, link.b.node, there.frames
@@ -100,7 +107,7 @@ def directions(fabric: Fabric, seen: Observation) -> Iterator[tuple[str, str, st
 
 
 def spread(name: str, counts: Iterable[int]) -> Values:
-    """Return NAME.least and NAME.most, the least and the largest count as shares of the mean."""
+    """Return NAME.least and NAME.most: the least and the largest count, as shares of the mean."""
     some = list(counts)
     mean = sum(some) / len(some)
     words = f"{len(some):,} of them, {mean:,.1f} frames each"

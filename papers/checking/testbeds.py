@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios on every testbed that this machine carries, for the checks of experiments."""
+"""Comparison of scenarios on every testbed that this machine can run, for the checks of experiments."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ TESTBEDS = {
     "Mininet, built-in switch": ["--testbed", "mininet", "--switch", "builtin"],
     "Mininet, BMv2": ["--testbed", "mininet", "--switch", "bmv2"],
 }
-"""Options of `railyard run` by name of the testbed; the first testbed needs no rights."""
+"""Options of `railyard run`, by name of the testbed; the first testbed does not need root."""
 
-# Ends of metrics that depend on times, which a run in real time may not believe.
+# Suffixes of metrics that depend on times; a run in real time may measure wrong times.
 _TIMED = ("_us", "retransmitted_frames")
 
 
 def available() -> tuple[list[str], list[str]]:
-    """Return the testbeds that this machine can carry, and why it cannot carry the others."""
+    """Return the testbeds that this machine can run, and for a missing testbed the reason."""
     names = list(TESTBEDS)
     if os.geteuid() != 0:
-        return names[:1], ["not on Mininet, which takes root"]
+        return names[:1], ["Mininet was skipped: it needs root"]
     if shutil.which("simple_switch_grpc") is None:
-        return names[:2], ["not on BMv2, which is not installed"]
+        return names[:2], ["BMv2 was skipped: it is not installed"]
     return names, []
 
 
@@ -41,13 +41,13 @@ def compare(
     same: Sequence[str],
     options: Sequence[str] = (),
 ) -> int:
-    """Run scenarios on every testbed that is available, and print tables and statements.
+    """Run scenarios on every available testbed; print tables of metrics, and statements.
 
     Args:
         run: runs a scenario with options of `railyard run`; returns the exit code and the result.
         folder: folder of the scenarios.
-        shown: metrics of each table, by the name of the scenario's file.
-        same: metrics, without their variant, that are the same in virtual and in real time.
+        shown: metrics of each scenario's table, by the name of its file without suffix.
+        same: metrics, without their variant, that must be equal on all testbeds.
         options: further options of `railyard run`.
 
     Returns:
@@ -70,7 +70,7 @@ def compare(
 
 
 def table(results: Mapping[str, Mapping[str, Any]], metrics: Iterable[str]) -> str:
-    """Return metrics by testbed as a Markdown table; a question mark where times cannot be believed."""
+    """Return metrics by testbed as a Markdown table; a question mark follows a time of an unfaithful run."""
     lines = ["| | " + " | ".join(results) + " |", "|---|" + "---:|" * len(results)]
     for metric in metrics:
         cells = (_figure(result, metric) for result in results.values())
@@ -80,7 +80,7 @@ def table(results: Mapping[str, Mapping[str, Any]], metrics: Iterable[str]) -> s
 
 
 def differing(results: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[str]:
-    """Return metrics by these names, after their variant, that differ from those of the first testbed."""
+    """Return the metrics that differ from those of the first testbed; `names` are without the variant."""
     first = next(iter(results.values()), {"metrics": {}})["metrics"]
     return [
         f"{metric} on {testbed}"
