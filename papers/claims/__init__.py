@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims as data: files of claims, read, computed by the engine of sweeps, and judged.
+"""Claims as data: files of claims are read, computed by the engine of sweeps, and judged.
 
-A file of claims has checks; a check has a source of figures, a model or a scenario, and claims about its
-figures. A claim has the paper's figure and its place, its kind, the interval in which it holds, for a known
-difference the interval in which ours is expected, and a mutation that must turn the verdict.
+A file of claims has checks. A check has a source of figures (a model or a scenario) and claims about these
+figures. A claim states:
+
+- the paper's figure, its section or table, and its kind;
+- the interval in which the claim holds;
+- for a known difference, the interval in which our figure is expected;
+- a mutation, which must turn the verdict.
 
     claim.py        claim, kind, interval, mutation; the verdict, a pure function of a claim and a value
-    figures/        where figures come from, and how they are computed
+    figures/        sources of figures, and their computation
     check.py        check, row of the table, counts by kind
-    store.py        figures of finished tasks, read back by the next call
-    runner.py       tasks carried out: each figure once, resumed, in parallel
+    store.py        figures of finished tasks, which the next call reads
+    runner.py       running of tasks: each figure once, resumed, in parallel
     form/           the file: form, reader, catalogue, bundle
-    mutations.py    each mutation applied: the verdict has to turn
+    mutations.py    application of each mutation; the verdict has to turn
     statistics.py   median over seeds and its bootstrap interval
     document.py     experiments.json
-    page.py         experiments.html: the table with plots, filtered by kind
-    runs.py         scenarios of the experiments, run by models
+    page.py         experiments.html: the table with plots, with filters by kind and verdict
+    runs.py         packet-level runs of scenarios, for models
 """
 
 from __future__ import annotations

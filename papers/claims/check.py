@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A check: claims about the figures of one source, and their rows of the table."""
+"""A check: claims about the figures of one source, and the rows of its table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ Values: TypeAlias = Mapping[str, "Measured | float"]
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A claim with its measured value and verdict; `measured` is None where nothing could be measured."""
+    """A claim with its measured value and verdict.
+
+    If nothing could be measured, `measured` is None and `trouble` is the reason.
+    """
 
     claim: Claim
     measured: Measured | None
@@ -48,9 +51,15 @@ class Row:
 @final
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Claims about the figures of one source, asked for by its slug `name`.
+    """Claims about the figures of one source.
 
-    `long`: it takes minutes, and runs when asked for. `alone`: nothing runs beside it.
+    Attributes:
+        name: slug of the check, by which a command selects it.
+        title: quantity that is checked, in words.
+        claims: the claims.
+        source: model or scenario that gives the figures.
+        long: whether the check takes minutes; it then runs only on request.
+        alone: whether no other task may run at the same time.
     """
 
     name: str
@@ -62,7 +71,7 @@ class Check:
 
 
 def judged(claims: Sequence[Claim], figures: Figures) -> tuple[Row, ...]:
-    """Return a row for each claim, in order; a claim whose figure does not exist is unexpected."""
+    """Return a row for each claim, in order; the verdict is "unexpected" if the figure does not exist."""
     result = []
     for claim in claims:
         try:
@@ -134,7 +143,7 @@ def counts(rows: Iterable[Row]) -> Mapping[Kind, Counter[Verdict]]:
 
 
 def headline(rows: Iterable[Row]) -> Sequence[str]:
-    """Return the summary: figures that the paper states first, every other kind on a line of its own."""
+    """Return the summary, a line for each kind; figures that the paper states come first."""
     names = {
         Kind.stated: "figures that the paper states",
         Kind.derived: "figures derived here",

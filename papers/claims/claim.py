@@ -24,13 +24,13 @@ Verdict = Literal["holds", "known difference", "unexpected"]
 
 
 class Kind(StrEnum):
-    """Origin of the figure that a claim compares ours with."""
+    """Origin of the figure with which a claim compares our figure."""
 
     stated = "stated"  # the paper prints the figure
-    derived = "derived"  # it follows from what the paper says, or is a target of this project
+    derived = "derived"  # the figure follows from the paper's text, or is a target of this project
     fitted = "fitted"  # a parameter was chosen so that our figure agrees
     identity = "identity"  # both sides are one formula on the same inputs
-    recalled = "recalled"  # remembered of the paper, its text was not at hand
+    recalled = "recalled"  # recalled from the paper, whose text was not at hand
 
 
 @final
@@ -62,11 +62,15 @@ class Interval:
 @final
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A change that must turn a claim's verdict.
+    """A change that must turn a claim's verdict: `parameters`, else `value`, else `function`, else scale and shift.
 
-    The claim's check measures again with `parameters`; without, the claim reads the expression `value` over
-    the same figures; without that, the measured value becomes `scale * value + shift`, or what `function`
-    (`module:function` or FILE.py:function) returns for it.
+    Attributes:
+        what: the change, in words.
+        parameters: arguments of the model or keys of the scenario; the check computes its figures again.
+        value: expression over the unchanged figures, which the claim reads instead of its own.
+        function: function (`module:function` or FILE.py:function) that changes the measured value.
+        scale: factor of the measured value v in `scale * v + shift`.
+        shift: summand of the measured value.
     """
 
     what: str
@@ -105,13 +109,13 @@ class Claim:
     Attributes:
         name: slug of the claim in its check.
         text: the quantity, in words.
-        place: the paper's section, figure or table; for a derived figure what it follows from.
+        place: the paper's section, figure or table; for a derived figure, the facts from which it follows.
         kind: origin of the paper's figure.
         unit: unit of all figures of the claim: "%", "x", "us", or a plural noun for counts.
-        paper: the paper's figure, as an interval or in words; None where it gives none.
+        paper: the paper's figure, as an interval or in words; None if the paper gives no figure.
         holds: values at which the claim holds.
-        expected: for a known difference, the values that ours is expected to have; else None.
-        reason: why the difference exists, or what the claim rests on.
+        expected: for a known difference, the values that our figure is expected to have; else None.
+        reason: cause of the difference, or basis of the claim.
         mutation: the change that turns the verdict; only an identity may lack one.
         value: expression over the check's figures; empty for the figure that has the claim's name.
     """
@@ -154,7 +158,7 @@ def verdict(claim: Claim, measured: Measured) -> Verdict:
 
 
 def number(value: float, unit: str = "", digits: int = 4) -> str:
-    """Return a number to so many digits, counts in full, with its unit."""
+    """Return a number with its unit: integers in full, other numbers below 1,000 to `digits` digits."""
     if float(value).is_integer() and abs(value) < 1e15:
         text = f"{value:,.0f}"
     elif abs(value) >= 1000:

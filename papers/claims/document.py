@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""experiments.json: claims, measured values as numbers with their unit, verdicts."""
+"""Contents of experiments.json: claims, measured values as numbers with their unit, and verdicts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def to_document(
     Args:
         paper: name of the file of claims.
         title: title of the paper or study.
-        done: rows by the name of their check, of the checks that have run.
+        done: rows of the checks that have run, by name of the check.
         checks: all checks of the file, in order.
-        finished: False while checks that were asked for have still to run.
+        finished: False while requested checks have still to run.
     """
     rows = [row for group in done.values() for row in group]
     return {
@@ -69,7 +69,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _ends(interval: Interval) -> list[float | None]:
-    """Return the two ends; null for an end that is open."""
+    """Return the two ends of an interval; None for an open end."""
     return [_finite(interval.low), _finite(interval.high)]
 
 

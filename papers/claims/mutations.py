@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutations of claims: each is applied, and the verdict has to turn."""
+"""Mutations of claims: apply each mutation; the verdict has to turn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Turn", "changed", "jobs_of", "mutated", "turns_everywhere"]
 @final
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A claim's row, and its verdict under the mutation."""
+    """A claim's row, and its value and verdict under the mutation; `value` is NaN without a figure."""
 
     row: Row
     value: float
@@ -47,7 +47,7 @@ def changed(mutation: Mutation, measured: Measured) -> Measured:
 
 
 def jobs_of(check: Check) -> list[Job]:
-    """Return the jobs of a check's mutations: its source as it is, and with each set of values once."""
+    """Return the jobs of a check: its unchanged source, and the source with each set of parameters once."""
     jobs = [Job.of(check)]
     for claim in check.claims:
         if claim.mutation and claim.mutation.parameters:
@@ -60,9 +60,10 @@ def jobs_of(check: Check) -> list[Job]:
 def mutated(
     checks: Sequence[Check], runner: Runner, note: Callable[[Done], None] = lambda _: None
 ) -> Iterator[tuple[Check, list[Turn]]]:
-    """Compute checks as they are and under every mutation; yield the turns of each, without identities.
+    """Compute checks unchanged and under every mutation; yield each check with the turns of its claims.
 
-    A source that refuses the values of a mutation turns every verdict.
+    Claims without a mutation or without a measured value have no turn. If a source refuses the parameters of
+    a mutation, the verdict is "unexpected", so the mutation turns it.
     """
     jobs = [job for check in checks for job in jobs_of(check)]
     done: list[Finished] = []
@@ -96,7 +97,7 @@ def _turn(row: Row, other: Row) -> Turn:
 
 
 def turns_everywhere(claim: Claim) -> bool:
-    """Return whether a mutation of the value turns every accepted value, by the ends of the interval."""
+    """Return whether a mutation of the value flips the verdict at a finite end of the accepted interval."""
     mutation, accepted = claim.mutation, claim.accepted
     if mutation is None or mutation.parameters or mutation.value:
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""experiments.html: the table of claims with a plot a row, filtered by kind and verdict, in one file."""
+"""Page experiments.html: tables of claims with a plot in each row, and filters by kind and verdict."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ details { margin: .2rem 0; max-width: 16rem; }
 details p { margin: .2rem 0; }
 """
 
-# Width and height of the plot of a row, in its own units.
+# Width and height of the plot of a row, in SVG units.
 _WIDTH, _HEIGHT = 176, 24
 
 
@@ -48,14 +48,14 @@ def experiments_html(
     *,
     finished: bool,
 ) -> str:
-    """Return the page.
+    """Return the text of the page.
 
     Args:
         title: title of the paper.
-        done: rows by the name of their check.
+        done: rows of the checks that have run, by name of the check.
         checks: all checks of the paper, in order.
         pictures: SVG text by file name, CHECK.svg.
-        finished: False while checks that were asked for have still to run.
+        finished: False while requested checks have still to run.
     """
     every = [row for rows in done.values() for row in rows]
     body = [f"<h1>{escape(title)}</h1>"]
@@ -141,7 +141,7 @@ def _section(check: Check, rows: Sequence[Row], picture: str | None) -> list[str
 
 
 def _details(claim: Claim) -> str:
-    """Return the claim's reason and mutation, folded."""
+    """Return the claim's reason and mutation as a folded element; empty if the claim has neither."""
     mutation = f"Turned by: {claim.mutation.what}." if claim.mutation else ""
     parts = [f"<p>{escape(words)}</p>" for words in (claim.reason, mutation) if words]
     if not parts:
@@ -150,7 +150,7 @@ def _details(claim: Claim) -> str:
 
 
 def strip_svg(row: Row) -> str:
-    """Draw the intervals of a claim and our value on one axis; nothing where the value is no number."""
+    """Return an SVG of a claim's intervals and our value on one axis; empty if there is no finite value."""
     claim, measured = row.claim, row.measured
     if measured is None or not math.isfinite(measured.value):
         return ""

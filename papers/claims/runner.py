@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a file of claims carried out by the engine of sweeps: each figure once, resumed, in parallel.
+"""Running of the checks of a file of claims by the engine of sweeps: each figure once, resumed, in parallel.
 
-checks -> tasks by key -> conduct(tasks, kept figures, executor) -> rows, check by check in order
+checks -> tasks by key -> carry_out(tasks, stored figures, executor) -> rows, check by check in order
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from topologies.errors import RailyardError
 __all__ = ["Finished", "Job", "Note", "Runner", "local", "rows_of"]
 
 Note: TypeAlias = Callable[[str, str, float], None]
-"""Called with the name of a task, what it is doing, and which share of it is done, 0 to 1."""
+"""Function called with the name of a task, its current activity, and the share done, 0 to 1."""
 
 Executors: TypeAlias = Callable[[int], Executor]
-"""Makes an executor for at most this number of processes."""
+"""Function that makes an executor for at most this number of processes."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A source to compute for a check: as it is, or with the values of a mutation."""
+    """A source to compute for a check: unchanged, or with the parameters of a mutation."""
 
     check: Check
     source: Source
@@ -41,14 +41,14 @@ class Job:
 
     @classmethod
     def of(cls, check: Check, changes: Mapping[str, Any] | None = None) -> Job:
-        """Return the job of a check, with the values of a mutation if there are any."""
+        """Return the job of a check, with the parameters of a mutation if given."""
         return cls(check, check.source.changed(changes) if changes else check.source, changes or {})
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A job whose tasks have ended: its figures, or what kept it from having any."""
+    """A job whose tasks have ended: its figures, or None and the reason in `trouble`."""
 
     job: Job
     figures: Figures | None
@@ -57,7 +57,7 @@ class Finished:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Rows of the check's claims; without figures each claim is unexpected."""
+        """Rows of the check's claims; without figures every verdict is "unexpected"."""
         claims = self.job.check.claims
         if self.figures is None:
             return tuple(Row(claim, None, "unexpected", self.trouble) for claim in claims)
@@ -65,7 +65,7 @@ class Finished:
 
 
 def local(note: Note | None = None) -> Executors:
-    """Return executors of this machine: this process for one task at a time, else a pool of processes."""
+    """Return a maker of executors on this machine: this process for 1 task at a time, else a process pool."""
 
     def make(jobs: int) -> Executor:
         if jobs <= 1:
@@ -77,12 +77,12 @@ def local(note: Note | None = None) -> Executors:
 
 @final
 class Runner:
-    """Carries out jobs; figures that `kept` has are not computed again.
+    """Runner of jobs; it computes only figures that `kept` does not have.
 
     Args:
         kept: figures of finished tasks.
-        executors: makes what carries tasks out.
-        processes: largest number of tasks at a time.
+        executors: makes the executor that runs tasks.
+        processes: largest number of tasks that run at the same time.
     """
 
     def __init__(self, kept: FigureStore, executors: Executors, processes: int = 1) -> None:
@@ -92,7 +92,7 @@ class Runner:
         self._lost: dict[str, str] = {}
 
     def has(self, job: Job) -> bool:
-        """Return whether all figures of a job are there."""
+        """Return whether the figures of all tasks of a job are stored."""
         return all(self._kept.get(task.key) is not None for task in job.source.tasks(job.check.name))
 
     def finished(
@@ -102,7 +102,15 @@ class Runner:
         stop: Stop = lambda: False,
         note: Callable[[Done], None] = lambda _: None,
     ) -> Iterator[Finished]:
-        """Carry out jobs and yield each once it has ended, in their order; `note` receives each task."""
+        """Run jobs and yield each job after its end, in the order of `jobs`.
+
+        Jobs whose check is `alone` wait until all jobs before them have been yielded, and run by themselves.
+
+        Args:
+            jobs: the jobs.
+            stop: returns True to stop; the remaining jobs are not yielded.
+            note: called with each finished task.
+        """
         waiting = [(job, self._tasks(job)) for job in jobs]
         for _ in self._done([tasks for job, tasks in waiting if not job.check.alone], stop, note):
             while waiting and not waiting[0][0].check.alone and self._ended(waiting[0][1]):
@@ -127,14 +135,14 @@ class Runner:
         *,
         alone: bool = False,
     ) -> Iterator[None]:
-        """Carry out the tasks of groups that have no result; yield at the start and after each of them."""
+        """Run the tasks of groups that have no result; yield once at the start, then after each task."""
         yield
         missing = {task.key: task for tasks in groups for task in tasks if not self._ended((task,))}
         if not missing:
             return
         count = 1 if alone else min(self._processes, len(missing))
         with closing(self._executors(count)) as executor:
-            # Runs without a failure come first: a failure after their end needs no run.
+            # Runs without a failure come first: a run whose failure is later than their end can be skipped.
             healthy = [task for task in missing.values() if not _fails(task)]
             for done in carry_out(healthy, self._kept, executor, stop):
                 self._note(done, note)

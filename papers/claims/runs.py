@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios run for claims packet by packet on the embedded testbed: files of the experiments, or texts."""
+"""Packet-level runs for claims on the embedded testbed: scenarios of the experiments, or scenario texts."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def observed(
     domains: int | None = None,
     collective: Mapping[str, Any] | None = None,
 ) -> Runs:
-    """Run variants of a scenario of the experiments.
+    """Run variants of a scenario of the experiments, and return their observations.
 
     Args:
         file: scenario below `experiments/`.
-        note: told of each variant and of the share of variants that have run.
-        names: variants to run, all when empty.
-        domains: number of domains of the fabric, as in the file if None.
-        collective: keys of the collective that differ from the file in all variants.
+        note: called with each variant's label and the share of variants that have run.
+        names: variants to run; all if empty.
+        domains: number of domains of the fabric; that of the file if None.
+        collective: keys of the collective, and values that replace the file's in all variants.
     """
     scenario, document = load(EXPERIMENTS / file)
     chosen = tuple(
@@ -65,7 +65,13 @@ def ran(
     note: Progress = lambda what, share: None,
     look: Callable[[Testbed], None] | None = None,
 ) -> Runs:
-    """Run the variants of a scenario's text; `look` is called before virtual time starts."""
+    """Run the variants of a scenario that is given as YAML text.
+
+    Args:
+        text: the scenario; `name` may be missing.
+        note: called with each variant's label and the share of variants that have run.
+        look: called with each variant's testbed before virtual time starts.
+    """
     values = YAML(typ="safe", pure=True).load(text)
     scenario, document = read(Document.of_values({"name": "claim", **values}))
     ready = prepare(scenario, document)
@@ -77,10 +83,15 @@ def ran(
 
 
 def right(ready: Prepared, seen: Observation) -> Observation:
-    """Return what was seen of a run whose data are right; RailyardError names the first wrong array."""
+    """Return the observation if the run's data are right.
+
+    Raises:
+        RailyardError: An array is wrong; the message names the first.
+    """
     if seen.correct_nodes != seen.nodes:
         raise RailyardError(
-            f"{ready.variant.label}: {seen.correct_nodes} of {seen.nodes} arrays right: {seen.first_wrong}",
-            remedy="a figure is taken only of a run whose data are right",
+            f"{ready.variant.label}: only {seen.correct_nodes} of {seen.nodes} arrays are right: "
+            f"{seen.first_wrong}",
+            remedy="correct the scenario; figures are taken only from runs with right data",
         )
     return seen

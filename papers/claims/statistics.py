@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 
 
 def over_seeds(values: Sequence[float], detail: str = "") -> Measured:
-    """Return the median of one value a seed, with the percentile bootstrap's interval at 95 %.
+    """Return the median of values, one for each seed, with its 95 % interval by percentile bootstrap.
 
     The resamples are drawn from a fixed seed, so equal values give an equal interval.
 

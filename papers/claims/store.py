@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of finished tasks, kept in the folder of the results, so that the same command goes on.
+"""Store of the figures of finished tasks, so that a repeated command resumes.
 
-figures/KEY.json is the result file of a task. The key is the hash of all on which the figures depend, so that
-changed claims are judged by the figures that there are.
+The result file of a task is figures/KEY.json in the folder of results. The key is the hash of all inputs on
+which the figures depend. Changed claims keep the key, so they are judged by the stored figures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ _FORMATS = ("railyard-figures", "railyard-run")
 
 @final
 class FigureStore:
-    """Result files of tasks by key; without a folder they are kept in memory alone."""
+    """Result files of tasks by key.
+
+    Args:
+        output: folder of results; if None, result files are kept in memory only.
+        resume: keep the result files of earlier calls; else delete them.
+
+    Raises:
+        OutputError: The folder of figures cannot be made or emptied.
+    """
 
     def __init__(self, output: OutputFolder | None = None, *, resume: bool = True) -> None:
         self._known: dict[str, dict[str, Any]] = {}
@@ -49,7 +57,7 @@ class FigureStore:
         return self._known.get(key)
 
     def put(self, key: str, text: str) -> dict[str, Any]:
-        """Keep the text of a task's result file; a task that failed is carried out again by the next call."""
+        """Store and return a task's result; failed tasks stay out of the folder, so the next call repeats them."""
         content = self._known[key] = json.loads(text)
         if self._folder is not None and not content["trouble"]:
             self._folder.write(f"{key}.json", text)

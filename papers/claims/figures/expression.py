@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions over figures, as a claim's `value:` has them: `steps.completion_us / spines.completion_us`.
+"""Expressions over figures, for a claim's `value:`, such as `steps.completion_us / spines.completion_us`.
 
-A name is that of a figure; it may have dots, hyphens and indices (`takeovers.npu[0].spare`), so operators
-need spaces around them. Nothing but arithmetic, comparisons and `FUNCTIONS` is evaluated.
+Every name is that of a figure. It may have dots, hyphens and indices (`takeovers.npu[0].spare`), so operators
+need spaces around them. Only arithmetic, comparisons, logic and `FUNCTIONS` are evaluated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "starts": lambda text, prefix: str(text).startswith(prefix),
     "sum": sum,
 }
-"""Functions of expressions by name; `each("*.completion_us")`, a list of figures, comes beside them."""
+"""Functions of expressions, by name. Expressions also have `each("*.completion_us")`, a list of figures."""
 
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -93,11 +93,11 @@ class Expression:
         """Return the value.
 
         Args:
-            figure: returns the figure of a name.
+            figure: returns a figure, given its name.
             each: returns the figures whose names match a pattern.
 
         Raises:
-            RailyardError: A value does not fit its operator.
+            RailyardError: An operator or function cannot take its values.
         """
         functions = {**FUNCTIONS, "each": each}
         try:

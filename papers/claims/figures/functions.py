@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that a file of claims names: `module:function` of an installed package, or FILE.py:function."""
+"""Functions named in a file of claims: `module:function` of an installed package, or FILE.py:function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REMEDY = "write module:function or FILE.py:function"
 
 
 def function_of(reference: str) -> Callable[..., Any]:
-    """Return the function; RailyardError if there is none."""
+    """Return the function of a reference; RailyardError if there is none."""
     if python_file.is_reference(reference):
         function = python_file.load(reference)
     else:
@@ -31,7 +31,7 @@ def function_of(reference: str) -> Callable[..., Any]:
 
 
 def called(reference: str, *arguments: Any, **options: Any) -> Any:
-    """Call the function and return its value; what a user's file raises becomes an error with its line."""
+    """Call a function by its reference; an exception of a user's file becomes an error with its line."""
     function = function_of(reference)
     if python_file.is_reference(reference):
         return python_file.guarded(reference, lambda: function(*arguments, **options))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of figures: a model or a scenario, the tasks that compute its figures, and the figures by name."""
+"""Sources of figures: a model or a scenario, its tasks, and its figures by name."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ __all__ = ["ASSERTIONS", "DIFFERING", "Figures", "ModelSource", "ScenarioSource"
 Texts: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Contents of result files of tasks, by the key of the task."""
 
-# Figures of a scenario beside its metrics.
+# Figures that every scenario has, in addition to its metrics.
 ASSERTIONS = "failed_assertions"
 DIFFERING = "differing"
 
 
 @final
 class Figures:
-    """Figures of a check by name: values, and what a path leads to in a result.
+    """Figures of a check: values by name, and entries of a result by path.
 
     Attributes:
         values: figures by name.
-        document: the content of a result, such as that of result.json.
+        document: the content of a result file, such as result.json.
     """
 
     def __init__(self, values: Mapping[str, Any], document: Mapping[str, Any] | None = None) -> None:
@@ -52,7 +52,7 @@ class Figures:
         self.document = document or {}
 
     def of(self, name: str) -> Any:
-        """Return the figure of a name; RailyardError for an unknown name."""
+        """Return the figure of a name or path; RailyardError if there is none."""
         if name in self.values:
             return self.values[name]
         node: Any = self.document
@@ -72,7 +72,7 @@ class Figures:
         return [_plain(value) for name, value in self.values.items() if fnmatch(name, pattern)]
 
     def plain(self, name: str) -> Any:
-        """Return a figure as a number or another value of an expression."""
+        """Return a figure as a value of an expression: of a `Measured`, the number alone."""
         return _plain(self.of(name))
 
 
@@ -87,8 +87,8 @@ class ModelSource:
 
     Attributes:
         function: `module:function`, or FILE.py:function.
-        arguments: its arguments.
-        picture: function that returns a drawing, after `function` has returned; empty for none.
+        arguments: arguments of the function.
+        picture: function that returns a drawing, called after `function` in the same process; empty for none.
     """
 
     function: str
@@ -116,20 +116,20 @@ class ModelSource:
             raise RailyardError(f"{self.function}: {ex}", remedy="give it in `arguments:`") from None
 
     def tasks(self, name: str) -> tuple[Task, ...]:
-        """Return the task that calls the function; `name` is that of the check."""
+        """Return the task that calls the function; `name` is the name of the check."""
         about = [self.function, dict(self.arguments), self.picture, *_code(self.function)]
         key = sha256(canonical(about))[:20]
         return (ModelTask(key, name, self.function, self.arguments, self.picture),)
 
     def figures(self, texts: Texts) -> Figures:
-        """Return the figures of a finished task; RailyardError if the function raised one."""
+        """Return the figures of the finished task; RailyardError if the function raised an error."""
         (content,) = texts.values()
         if content["trouble"]:
             raise RailyardError(content["trouble"], remedy="run the model by itself to find the cause")
         return Figures({name: Measured(**value) for name, value in content["figures"].items()})
 
     def names(self) -> None:
-        """Return None: which figures a function returns is known when it has returned."""
+        """Return None, because the names are known only after the function has returned."""
         return
 
 
@@ -142,10 +142,11 @@ class ScenarioSource:
         files: scenario files, whose variants have different names.
         variants: names of the variants that run; all if empty.
         values: values of keys of the scenario.
-        fail_each: what fails in turn; the figures are then the metrics of sweep.json. Empty for nothing.
+        fail_each: kind of component of which each fails in turn; empty for none. The figures are then the
+            metrics of sweep.json.
         repeats: number of runs of each variant.
-        derive: function that is given the content of result.json and returns further figures; empty for none.
-        picture: function that is given it and returns a drawing; empty for none.
+        derive: function from the content of result.json to further figures; empty for none.
+        picture: function from the content of result.json to a drawing; empty for none.
     """
 
     files: tuple[Path, ...]
@@ -157,11 +158,11 @@ class ScenarioSource:
     picture: str = ""
 
     def changed(self, values: Mapping[str, Any]) -> ScenarioSource:
-        """Return the source with other values of keys of the scenario, without a picture."""
+        """Return the source with these values of keys of the scenario, without a picture."""
         return replace(self, values={**self.values, **values}, picture="")
 
     def check(self) -> None:
-        """Raise a RailyardError unless the file is a scenario that has the variants and keys."""
+        """Raise a RailyardError unless the scenarios, their variants and keys, and the functions exist."""
         self.plan()
         for function in filter(None, (self.derive, self.picture)):
             function_of(function)
@@ -174,12 +175,12 @@ class ScenarioSource:
         return [(file, *plan_point(file, self.values, self.variants)) for file in self.files]
 
     def study(self) -> StudyPlan:
-        """Return the study in which things fail in turn."""
+        """Return the sweep in which components fail in turn."""
         axes = {key: (value,) for key, value in self.values.items()}
         return plan_study(self.files[0], Study(set=axes, fail_each=(self.fail_each,)), self.variants)
 
     def tasks(self, name: str) -> tuple[Task, ...]:
-        """Return a task for each run; `name` is that of the check."""
+        """Return a task for each run; `name` is the name of the check."""
         return tuple(
             RunTask(f"{run.key}-{repeat}" if repeat else run.key, f"{name}, {run.name}", run, file)
             for file, _, runs in self.plan()
@@ -188,7 +189,7 @@ class ScenarioSource:
         )
 
     def figures(self, texts: Texts) -> Figures:
-        """Return the figures of finished runs; RailyardError if a run was impossible."""
+        """Return the figures of finished runs; RailyardError if a run could not start."""
         for content in texts.values():
             if content["status"] == "error" and content["result"] is None and not self.fail_each:
                 raise RailyardError(
@@ -196,7 +197,7 @@ class ScenarioSource:
                     remedy="run the scenario with `railyard run` to find the cause",
                 )
         if self.fail_each:
-            # Runs whose failures would come after the end of the healthy run have no result.
+            # A run whose failure would be later than the end of the healthy run has no result.
             summary = json.loads(summary_json(self.study(), [dict(item) for item in texts.values()]))
             return Figures(summary["metrics"], summary)
         planned = self.plan()
@@ -216,11 +217,11 @@ class ScenarioSource:
         return Figures({**metrics, **values, **derived}, document)
 
     def drawing(self, figures: Figures) -> str:
-        """Return the picture of figures that `figures` returned; empty without one."""
+        """Return the picture of the figures; empty if the source has no picture."""
         return called(self.picture, figures.document) if self.picture else ""
 
     def names(self) -> Sequence[str] | None:
-        """Return the names of the scenario's figures; None where they are only known from the results."""
+        """Return the names of the scenario's figures; None if only the results can give them."""
         if self.fail_each or self.derive:
             return None
         variants = [variant for _, scenario, _ in self.plan() for variant in scenario.variants]
@@ -230,7 +231,7 @@ class ScenarioSource:
 
 
 def _failed(scenario: Scenario, ran: set[str], metrics: Mapping[str, float]) -> Iterator[str]:
-    """Yield the names of assertions about several variants that ran, and that do not hold."""
+    """Yield the names of failed assertions about several variants, all of which ran."""
     for assertion in scenario.assertions:
         about = variants_of(assertion)
         if len(about) > 1 and about <= ran and not (outcome := compare_metrics(assertion, metrics)).passed:
@@ -241,7 +242,7 @@ Source: TypeAlias = ModelSource | ScenarioSource
 
 
 def _joined(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the contents of results of single variants as that of one result."""
+    """Return one result that has the contents of the results of single variants."""
     document: dict[str, Any] = {}
     for result in results:
         for key, value in result.items():
@@ -255,7 +256,7 @@ def _joined(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _code(function: str) -> Iterator[str]:
-    """Yield hashes of what a model's figures depend on: our code and scenarios, and a user's file."""
+    """Yield hashes of all inputs of a model's figures: our code, our scenarios, and a user's file."""
     yield program_digest("papers")
     yield _experiments()
     if python_file.is_reference(function):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of a file of claims, carried out in any process: a call of a model, or a run of a scenario."""
+"""Tasks of a file of claims, which any process can run: a call of a model, or a run of a scenario."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from topologies.errors import RailyardError
 __all__ = ["ModelTask", "Progress", "RunTask", "Task", "carry_out"]
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and which share of it is done, 0 to 1."""
+"""Function called with the current activity and the share of it that is done, 0 to 1."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ModelTask:
-    """A call of a model's function; `key` is the hash of all on which its figures depend."""
+    """A call of a model's function; `key` is the hash of all inputs on which the figures depend."""
 
     key: str
     name: str
@@ -49,11 +49,11 @@ Task: TypeAlias = ModelTask | RunTask
 
 
 def carry_out(task: Task, note: Callable[[str, str, float], None] | None = None) -> str:
-    """Return the text of a task's result file; an error of the input is a result, as `trouble`.
+    """Run a task and return the text of its result file; an error of the input stands there as `trouble`.
 
     Args:
         task: the task.
-        note: told of the task's name, of what a model does and of its share.
+        note: called with the task's name, the current activity and the share done.
     """
     if isinstance(task, RunTask):
         if note is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundle of a file of claims: the file, what it names, and its results, in one file that can be run again."""
+"""Bundle of a file of claims: the file, the files it names and its results, in one file to run again."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _ABOUT = "bundle.json"
 _RESULTS = "results"
 
 Outcome: TypeAlias = Literal["equal", "within", "out"]
-"""A figure is the same, another that the claim accepts, or one that it does not accept."""
+"""Comparison of a figure: equal to the bundle's, within what the claim accepts, or out of it."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A row of this machine beside the value and the verdict in a bundle."""
+    """A row computed on this machine, and `value`, the figure in the bundle."""
 
     check: str
     row: Row
@@ -51,14 +51,15 @@ def is_claims(path: Path) -> bool:
 
 
 def pack(file: ClaimFile, results: Path) -> dict[str, bytes]:
-    """Return the files of a bundle by name.
+    """Return the contents of the files of a bundle, by name.
 
     Args:
         file: the file of claims.
-        results: folder of its results.
+        results: folder of the results of the file of claims.
 
     Raises:
-        ScenarioError: The results are not those of this file, or a file is outside of the file's folder.
+        ScenarioError: The results belong to another file of claims, or a file that it names is outside of its
+            folder.
         OutputError: A file cannot be read.
     """
     document = json.loads(_read(results / "experiments.json"))
@@ -79,7 +80,7 @@ def pack(file: ClaimFile, results: Path) -> dict[str, bytes]:
     content: dict[str, bytes] = {}
     for path in dict.fromkeys([file.path, *_named(file)]):
         if path.is_relative_to(EXPERIMENTS) and not home.is_relative_to(EXPERIMENTS):
-            continue  # comes with Railyard
+            continue  # the receiver's Railyard has this file
         try:
             name = path.resolve().relative_to(home).as_posix()
         except ValueError:
@@ -106,7 +107,7 @@ def pack(file: ClaimFile, results: Path) -> dict[str, bytes]:
 
 
 def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-    """Extract a bundle; return its file of claims, what bundle.json says, and its experiments.json.
+    """Extract a bundle; return the path of its file of claims, its bundle.json, and its experiments.json.
 
     Raises:
         ScenarioError: The file is no bundle of claims, or it is damaged.
@@ -129,7 +130,7 @@ def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, An
 
 
 def compare(check: Check, rows: Sequence[Row], document: Mapping[str, Any]) -> Iterator[Compared]:
-    """Yield each row of a check beside the value in the experiments.json of a bundle."""
+    """Yield each row of a check with the value in a bundle; `document` is the bundle's experiments.json."""
     (entry,) = (entry for entry in document["checks"] if entry["name"] == check.name)
     before = {claim["name"]: claim for claim in entry["claims"]}
     for row in rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of claims that come with Railyard, by name: `ub-mesh`, `11_rails`, or the path of any file."""
+"""Files of claims that come with Railyard, by name, such as `ub-mesh` or `11_rails`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FILE = "claims.yaml"
 
 
 def paper_files() -> dict[str, Path]:
-    """Return the files of the papers by their names."""
+    """Return the files of claims of the papers, by name of the paper."""
     return {name_of(path): path for path in sorted(Path(__file__).parents[2].glob(f"*/{FILE}"))}
 
 
 def experiment_files() -> dict[str, Path]:
-    """Return the files of the experiments by the names of their folders."""
+    """Return the files of claims of the experiments, by name of the experiment's folder."""
     return {path.parent.name: path for path in sorted(EXPERIMENTS.glob(f"*/{FILE}"))}
 
 
@@ -37,7 +37,7 @@ def titles(files: Mapping[str, Path]) -> dict[str, str]:
 
 
 def claims_of(given: str) -> Path:
-    """Return the file that a command names: a path, or the name of a paper or of an experiment's folder.
+    """Return the file of claims that a command names, by path, paper, or experiment's folder.
 
     Raises:
         ScenarioError: There is no such file and no such name.

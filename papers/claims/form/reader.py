@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and checking of a file of claims; all faults are reported together, with FILE:LINE and remedy."""
+"""Reading and checking of files of claims; an error lists all faults, with FILE:LINE and remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from topologies.plugins.python_file import is_reference
 
 __all__ = ["ClaimFile", "read_claims"]
 
-# Keys of result.json, whose values an expression may read beside metrics.
+# Keys of result.json that an expression may read in addition to metrics.
 _RESULT_KEYS = frozenset(
     ("assertions", "bounds", "cut_off", "deadlocks", "faults", "metrics", "operations", "reconfigurations")
 ) | {"takeovers"}
@@ -34,7 +34,7 @@ _RESULT_KEYS = frozenset(
 @final
 @dataclass(frozen=True, slots=True)
 class ClaimFile:
-    """A checked file of claims of a paper or a study; `files` are further files that models read."""
+    """A checked file of claims of a paper or a study; `files` are the further files that its models read."""
 
     path: Path
     name: str
@@ -52,7 +52,7 @@ class ClaimFile:
         raise KeyError(name)
 
     def examine(self, checks: Sequence[Check]) -> None:
-        """Check what the sources of `checks` name: functions, arguments, scenarios, keys and figures.
+        """Check all names in the sources of `checks`: functions, arguments, scenarios, keys and figures.
 
         Raises:
             ScenarioError: One line for each fault, with the line of the file.
@@ -100,11 +100,11 @@ def _unknown(claim: Claim, known: Sequence[str] | None) -> Iterator[str]:
 def read_claims(path: Path) -> ClaimFile:
     """Read and check a file of claims.
 
-    Files that it names are relative to its folder. What scenarios and models have is checked by
-    `ClaimFile.examine`, before anything is computed.
+    Paths in the file are relative to its folder. `ClaimFile.examine` later checks that scenarios and models
+    exist and have the named keys, arguments and figures.
 
     Raises:
-        ScenarioError: One line for each fault found, with FILE:LINE and a remedy.
+        ScenarioError: One line for each fault, with FILE:LINE and a remedy.
     """
     document = Document(path)
     if "checks" not in document.values and "topology" in document.values:
@@ -139,7 +139,10 @@ def read_claims(path: Path) -> ClaimFile:
 
 
 def _with_common(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with each claim completed from its check's `common`; wrong shapes stay."""
+    """Return the values with each claim completed from its check's `common`.
+
+    Values that are no mappings stay unchanged, so that the schema reports them.
+    """
     checks = values.get("checks")
     if not isinstance(checks, dict):
         return dict(values)
@@ -180,7 +183,7 @@ def _check(name: str, settings: CheckSettings, claims: list[Claim], folder: Path
 
 
 def _assertions(scenarios: str) -> Claim:
-    """Return the claim that every check of a scenario has."""
+    """Return the claim that no assertion of the scenarios fails; `_check` adds it to checks of scenarios."""
     return Claim(
         name="assertions",
         text=f"assertions of {scenarios} that fail",
@@ -231,11 +234,11 @@ def _mutation(settings: MutationSettings, folder: Path) -> Mutation:
 
 
 def _scenario(file: str, folder: Path) -> Path:
-    """Return a scenario of the folder, or else of the experiments that come with Railyard."""
+    """Return the path of a scenario in the folder; else of one in the experiments that come with Railyard."""
     shipped = EXPERIMENTS / file
     return shipped if not (folder / file).exists() and shipped.is_file() else folder / file
 
 
 def _function(reference: str, folder: Path) -> str:
-    """Return a reference whose file is found from the working directory."""
+    """Return a reference whose FILE.py is relative to the working directory instead of the folder."""
     return str(folder / reference) if is_reference(reference) else reference

@@ -30,7 +30,7 @@ def _number(value: Any) -> bool:
 
 
 def _interval(value: Any) -> Any:
-    """Return the interval of a number or of [low, high]; ValueError for another value."""
+    """Return the interval of a number or of [low, high]; ValueError for any other value."""
     if isinstance(value, Interval) or value is None:
         return value
     if _number(value):
@@ -42,7 +42,7 @@ def _interval(value: Any) -> Any:
 
 
 def _figure(value: Any) -> Any:
-    """Return the interval of a figure, or its words."""
+    """Return the interval of a figure; a figure in words stays text."""
     return value if isinstance(value, str) else _interval(value)
 
 
