@@ -62,7 +62,7 @@ class Interval:
 @final
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A change that must turn a claim's verdict: `parameters`, else `value`, else `function`, else scale and shift.
+    """A change that must turn a claim's verdict: `parameters`, or `value`, or `function`, or scale and shift.
 
     Attributes:
         what: the change, in words.

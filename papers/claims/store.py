@@ -57,7 +57,7 @@ class FigureStore:
         return self._known.get(key)
 
     def put(self, key: str, text: str) -> dict[str, Any]:
-        """Store and return a task's result; failed tasks stay out of the folder, so the next call repeats them."""
+        """Store and return a task's result; the folder keeps no failed task, so the next call repeats it."""
         content = self._known[key] = json.loads(text)
         if self._folder is not None and not content["trouble"]:
             self._folder.write(f"{key}.json", text)
