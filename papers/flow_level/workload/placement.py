@@ -130,7 +130,7 @@ class Placement:
         if npus > self.cluster.size or (npus > SERVER and npus % SERVER):
             raise ModelError(
                 f"a job of {npus} NPUs does not fit on a cluster of {self.cluster.size} NPUs",
-                remedy=f"take at most as many; above {SERVER}, a multiple of {SERVER}",
+                remedy=f"take at most as many NPUs, and above {SERVER} only whole servers of {SERVER}",
             )
         if npus < SERVER:
             return self._part(npus)

@@ -60,7 +60,7 @@ def test_overlap_hides_what_is_sent_before_the_arithmetic_ends(
 def test_a_job_alone_takes_its_iterations_one_after_the_other() -> None:
     job = Job("a", 16, 0.0, 4, 1.5, (Phase("gradients", 0.5, gradients(2, 1)),))
     assert job.alone == pytest.approx(8.0)
-    with pytest.raises(ModelError, match="job b: 0 NPUs"):
+    with pytest.raises(ModelError, match="job b cannot have 0 NPUs"):
         Job("b", 0, 0.0, 1, 1.0)
 
 
