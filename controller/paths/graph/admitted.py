@@ -16,7 +16,7 @@ __all__ = ["AdmittedPaths"]
 class AdmittedPaths:
     """Simple paths over a finder's working links, with turns that the rules admit.
 
-    No valley counts under rules that count none: then every path is admitted.
+    Rules that count no valleys (VlIncrement.FREE) admit every simple path.
     """
 
     def __init__(self, finder: PathFinder, rules: RuleSet) -> None:
@@ -29,7 +29,7 @@ class AdmittedPaths:
             for name in self._names
         ]
         self._transit = [node.is_switch or relaying for node in fabric.nodes]
-        # Endpoints that relay nothing are most of a fabric's neighbours, and no part of a search.
+        # The neighbours that forward frames: a search skips all other endpoints, which are most neighbours.
         self._relays = [[hop for hop in hops if self._transit[hop[0]]] for hops in self._graph]
         self._valleys = rules.increment is not VlIncrement.FREE
         self._lanes = rules.vls if self._valleys else 1
@@ -44,7 +44,7 @@ class AdmittedPaths:
         return None if source == destination else self._hops(self._number[source], self._number[destination])
 
     def _hops(self, source: int, end: int) -> int | None:
-        """Return the fewest hops between two nodes, by their numbers; None without a path."""
+        """Return the fewest hops between two nodes, given by number; None without an admitted path."""
         steps = self._steps_to(end)
         if self._transit[source] or source == end:
             least = steps[source * 2 * self._lanes]
@@ -57,7 +57,7 @@ class AdmittedPaths:
         return min((count + 1 for count in following if count >= 0), default=None)
 
     def paths(self, source: str, destination: str, longest: int) -> Iterator[Path]:
-        """Yield the paths of up to `longest` hops, by number of hops, then in the order of ports."""
+        """Yield the admitted paths of up to `longest` hops, by number of hops, then in the order of ports."""
         fewest = self.fewest_hops(source, destination)
         if fewest is None:
             return
@@ -68,7 +68,7 @@ class AdmittedPaths:
                 yield tuple([self._names[at] for at in path])
 
     def admits(self, path: Path) -> bool:
-        """Return whether a path visits no node twice, over links that work, and the rules admit it."""
+        """Return whether a path is simple, uses links that work only, and is admitted by the rules."""
         falls = lane = 0
         for node, neighbour in hops_of(path):
             ups = {self._names[at]: up for at, up in self._graph[self._number[node]]}

@@ -16,21 +16,22 @@ __all__ = ["next_hops", "path_by_tables"]
 def next_hops(finder: PathFinder, destination: str) -> Mapping[str, str]:
     """Return the next hop of every node that reaches a destination by up*/down* routes.
 
-    A node from which down hops alone lead to the destination takes the fewest of them; every other node goes
-    up, by the fewest hops. So a frame that follows next hops makes no valley, wherever it starts. After
-    failures some nodes may have no such route: they go down to a node that has one, or up to a node that
-    does, and make one valley.
+    A node from which down hops alone lead to the destination takes the fewest down hops. Every other node
+    goes up, by the fewest hops. So a frame that follows next hops makes no valley, wherever it starts. After
+    failures a node may have no such route: it goes down to a node with such a route, or up to a node that
+    goes down in this way. Its frames then make one valley.
     """
     fabric, rank = finder.fabric, ranks(finder.fabric)
     relaying = relays(fabric)
-    # Hosts of one switch have the same next hops elsewhere, and share blocks of the tables.
+    # `turn` chooses among equal next hops. Hosts whose only neighbour is the same switch have an equal turn.
+    # So other nodes send to all of them by the same next hop, and tables share blocks.
     neighbours = list(finder.neighbours(destination))
     turn = fabric.node(neighbours[0] if len(neighbours) == 1 else destination).index
 
     def may_relay(name: str) -> bool:
         return name == destination or relaying or fabric.node(name).is_switch
 
-    # By down hops, the destination being the lowest.
+    # Number of down hops to the destination, searched upwards from the destination.
     hops = {destination: 0}
     edge = deque([destination])
     while edge:
@@ -50,8 +51,8 @@ def next_hops(finder: PathFinder, destination: str) -> Mapping[str, str]:
         ]
         if lower:
             result[name] = lower[turn % len(lower)]
-    # Up hops lead to nodes of higher rank, so in falling rank every next hop is known before it is needed;
-    # down hops in rising rank.
+    # Up hops lead to nodes of higher rank, so nodes are visited in falling rank: the hops of each next node
+    # are then known. For down hops, nodes are visited in rising rank.
     falling = sorted(rank, key=rank.__getitem__, reverse=True)
     for up, order in ((True, falling), (False, falling[::-1]), (True, falling)):
         for name in order:
@@ -70,7 +71,7 @@ def next_hops(finder: PathFinder, destination: str) -> Mapping[str, str]:
 
 
 def path_by_tables(finder: PathFinder, source: str, destination: str) -> Path | None:
-    """Return the path of next hops, or None if they do not lead to the destination."""
+    """Return the path along next hops from a source; None if it does not reach the destination."""
     following = next_hops(finder, destination)
     path = [source]
     while path[-1] != destination:

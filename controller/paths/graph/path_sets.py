@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of paths of a pair, chosen from the admitted paths of a graph.
 
-A routing strategy names a path set. An installed package adds one by an entry point of the group
-`railyard.strategies`, a scenario names one in a Python file as FILE.py:NAME:
+The name of a routing strategy selects a path set. An installed package adds a path set by an entry point of
+the group `railyard.strategies`. A scenario selects a function of a Python file as FILE.py:NAME:
 
     def first_two(paths, source, destination):
         return islice(paths.paths(source, destination, longest=4), 2)
@@ -40,12 +40,13 @@ PathSet = Callable[[AdmittedPaths, str, str], Iterable[Path]]
 
 # Number of the k shortest paths.
 _K = 8
-# Hops beyond the shortest path within which k-shortest and edge-disjoint paths are searched, and paths seen.
+# Hops beyond the shortest path that k-shortest and edge-disjoint paths may have.
 _MORE_HOPS = 2
+# Number of paths of a pair among which edge-disjoint paths, and paths for buckets, are chosen.
 _SEEN = 256
 # Hops beyond the shortest path that a stretch allows.
 _STRETCH = 1
-# All paths up to so many hops are candidates, as within a full mesh.
+# All paths of up to this many hops are candidates of all-path, as within a full mesh.
 _SPREAD_HOPS = 2
 
 
@@ -65,7 +66,7 @@ def k_shortest(paths: AdmittedPaths, source: str, destination: str) -> Iterable[
 
 
 def edge_disjoint(paths: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
-    """Yield paths that share no pair of neighbours, chosen greedily, the shortest first."""
+    """Yield paths without an edge (a pair of neighbours) in common, chosen greedily, the shortest first."""
     used: set[frozenset[str]] = set()
     for path in islice(_up_to(paths, source, destination, _MORE_HOPS), _SEEN):
         hops = {frozenset(hop) for hop in hops_of(path)}
@@ -80,7 +81,7 @@ def within_stretch(paths: AdmittedPaths, source: str, destination: str) -> Itera
 
 
 def all_path(paths: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
-    """Yield all paths of up to two hops; without any, all shortest paths."""
+    """Yield all paths of up to two hops; all shortest paths if these have more hops."""
     return paths.paths(source, destination, max(_SPREAD_HOPS, paths.fewest_hops(source, destination) or 0))
 
 
@@ -89,10 +90,11 @@ def _shortest(paths: AdmittedPaths, source: str, destination: str) -> Iterable[P
 
 
 def _spread_over_buckets(paths: PathSet) -> PathSet:
-    """Return the path set that keeps as many paths of a pair as there are buckets.
+    """Return a path set that takes up to 16 of another set's paths for a pair, a path for each bucket.
 
-    Shorter paths come first. Of the longest that are needed, every nth is taken, beginning at a random one of
-    the pair: the first ones would all lead through the same few switches. 256 paths are looked at.
+    The first 256 paths are considered, shorter paths first. If not all paths of the last length fit, every
+    nth of them is taken: consecutive paths would all lead through the same few switches. A hash of the pair's
+    names decides at which path the choice begins.
     """
 
     def spread(admitted: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
@@ -127,7 +129,7 @@ PATH_SETS: Mapping[str, PathSet] = {
 
 
 def _checked(name: str, origin: str, chosen: object) -> PathSet:
-    """Return a user's path set with a check of each path."""
+    """Return a user's path set with a check of each path, and a limit of 16 paths."""
     if not callable(chosen):
         raise PlanError(f"strategy {name} is {chosen!r}, which is not a function", remedy="name a function")
     function = cast(PathSet, chosen)
@@ -159,10 +161,14 @@ _REGISTRY: Registry[PathSet] = Registry(
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all path sets, those of installed packages last."""
+    """Return the names of all path sets; path sets of installed packages come last."""
     return _REGISTRY.names()
 
 
 def find(name: str) -> PathSet:
-    """Return the path set of a name or of FILE.py:NAME; PlanError names close matches, or all names."""
+    """Return the path set of a name or of FILE.py:NAME.
+
+    Raises:
+        PlanError: No path set has the name; the message lists close matches, or all names.
+    """
     return _REGISTRY.find(name)

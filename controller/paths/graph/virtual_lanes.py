@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lanes that routes need: those they use, and those of an assignment of whole paths to layers.
+"""Virtual lanes that routes need: under the turn rules, and if each path keeps one lane (a layer).
 
-An assignment by layers gives every path one lane for all its hops, and each lane an acyclic channel
-dependency graph: LASH (Skeie, Lysne, Theiss, IPDPS 2002) and DFSSSP (Domke, Hoefler, Nagel, IPDPS 2011). It
-is computed here for comparison, by first fit: paths in order, each on the first layer that stays acyclic.
+An assignment to layers gives every path one lane for all its hops. The channel dependency graph of each lane
+is acyclic: LASH (Skeie, Lysne, Theiss, IPDPS 2002) and DFSSSP (Domke, Hoefler, Nagel, IPDPS 2011). The
+number of layers serves for comparison. It is that of first fit: each path in turn takes the first layer that
+stays acyclic.
 """
 
 from collections import Counter
@@ -26,9 +27,9 @@ def lanes_used(fabric: Fabric, rules: RuleSet, paths: Iterable[Path]) -> int:
 
 
 def lengthened(fabric: Fabric, routes: Mapping[tuple[str, str], Sequence[Path]]) -> dict[int, int]:
-    """Return the number of pairs whose planned paths are all longer than their shortest, by the hops of more.
+    """Return, by number of extra hops, how many pairs have only planned paths longer than the shortest.
 
-    Such pairs exist where the lanes that there are do not admit the shortest path.
+    Such pairs exist where the turn rules have too few lanes to admit the shortest path.
     """
     import networkx as nx
 
@@ -39,7 +40,7 @@ def lengthened(fabric: Fabric, routes: Mapping[tuple[str, str], Sequence[Path]])
     counts: Counter[int] = Counter()
     for source, pairs in groupby(sorted(routes), key=lambda pair: pair[0]):
         if hosts:
-            # Hosts pass on no frames of others.
+            # Hosts do not forward, so the graph has the links of only one host, the source.
             between.add_edges_from(graph.edges(source))
         steps = nx.single_source_shortest_path_length(between, source)
         for _, destination in pairs:
@@ -64,7 +65,7 @@ def layers_needed(paths: Iterable[Path]) -> int:
 
 
 class _Layer:
-    """Dependencies between hops on one lane, which stay acyclic."""
+    """Dependencies between hops on one lane; they are acyclic."""
 
     def __init__(self) -> None:
         self._after: dict[Hop, set[Hop]] = {}
