@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths: their search, and the shares of traffic that they carry.
+"""Search for paths, and shares of traffic on them.
 
 finder         paths over the links that have not failed, fewest hops first
-choice         the part of a forwarding scheme that rooms of this floor below it use
-switch_paths   paths by switches alone
+choice         the part of a forwarding scheme that standby paths, overflow paths and repathing use
+switch_paths   paths through switches alone
 relays         paths that begin with a neighbour in the source's domain (PXN)
 single_paths   pairs to which the turn rules leave one path
-permitted      paths from a node to all others, for messages of the control plane
+permitted      paths from a node to all other nodes, for messages of the control plane
 source_route   the 8-byte source-route header
-graph/         paths of any graph: those that rules admit, sets of paths, next hops, lanes in use
+graph/         paths of any graph: admitted paths, path sets, next hops, virtual lanes in use
 bulk/          candidate paths of all pairs of a plan, searched at once in arrays
 shares/        shares of paths for a demand, longer paths, standby paths, paths after failures
 """

@@ -11,11 +11,11 @@ __all__ = ["PathChoice"]
 
 
 class PathChoice(Protocol):
-    """Paths of pairs over the links of a finder that have not failed."""
+    """Paths of pairs over the working links of a finder."""
 
     @property
     def finder(self) -> PathFinder:
-        """Links that work."""
+        """Finder of paths over the links that work."""
         ...
 
     @property
@@ -28,7 +28,7 @@ class PathChoice(Protocol):
         ...
 
     def uses_longer_paths(self, source: str, destination: str) -> bool:
-        """Return whether paths beyond the candidates may carry a pair's traffic where they relieve links."""
+        """Return whether a pair may use longer paths than its candidates, to relieve busy links."""
         ...
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:

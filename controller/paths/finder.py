@@ -50,10 +50,11 @@ def neighbour_set(fabric: Fabric, node: str) -> frozenset[str]:
 
 @final
 class PathFinder:
-    """Paths over the links that have not failed; `hashing` is the switches' choice of hash bits.
+    """Paths over the links that have not failed.
 
-    `up_first`: the turn rules make the tables send up hops before down hops (RuleSet.up_first). `cache` has
-    the results of `computed_once`, which depend on the working links.
+    `hashing` says which bits of the hash the switches use. If `up_first` is true, the turn rules make the
+    tables send up hops before down hops (RuleSet.up_first). `cache` has the results of `computed_once`, which
+    depend on the working links.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class PathFinder:
         self.cache: dict[Hashable, object] = {}
 
     def neighbours(self, node: str) -> Mapping[str, None]:
-        """Return the neighbours behind links that have not failed, in the order of the node's ports."""
+        """Return the neighbours to which a link works, in the order of the node's ports."""
         neighbours = self._neighbours.get(node)
         if neighbours is None:
             cut = self._lost_neighbours.get(node, ())
@@ -116,7 +117,7 @@ class PathFinder:
         return neighbour in self.neighbours(node)
 
     def ports_to(self, node: str, neighbour: str) -> tuple[int, ...]:
-        """Return the ports to a neighbour whose links have not failed; all ports if all links have failed."""
+        """Return the ports with a working link to a neighbour; all ports if all links have failed."""
         ports = self.fabric.ports_to(node, neighbour)
         if len(ports) == 1 or not self.failed:
             return ports
@@ -124,13 +125,13 @@ class PathFinder:
         return tuple(port for port, link in links if link.name not in self.failed) or ports
 
     def port_to(self, node: str, neighbour: str) -> int:
-        """Return the first port to a neighbour whose link works, or the first of all if all have failed."""
+        """Return the first port with a working link to a neighbour; the first port if none works."""
         if not (self.failed and self.fabric.has_parallel):
             return self.fabric.port_to(node, neighbour)
         return self.ports_to(node, neighbour)[0]
 
     def ports_along(self, path: Path) -> list[int]:
-        """Return the egress port of every hop of a path, as port_to has them."""
+        """Return the egress port of every hop of a path, as `port_to` returns it."""
         if not (self.failed and self.fabric.has_parallel):
             return self.fabric.ports_along(path)
         return [self.port_to(node, neighbour) for node, neighbour in hops_of(path)]
@@ -147,7 +148,7 @@ class PathFinder:
         return paths
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return all simple paths of that many hops."""
+        """Return all simple paths of exactly `hops` hops."""
         if hops < 1 or source == destination:
             return []
         # For two hops the search from the destination costs more than it saves.
@@ -160,7 +161,7 @@ class PathFinder:
             if destination in neighbours:
                 yield (*path, destination)
             return
-        if left == 2:  # as below, without a search from each neighbour
+        if left == 2:  # same result as the loop below, without a recursive call for each neighbour
             for neighbour in neighbours:
                 if neighbour not in path and self.has_link(neighbour, destination):
                     yield (*path, neighbour, destination)

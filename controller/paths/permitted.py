@@ -18,14 +18,14 @@ def permitted_tree(
     may_relay: Callable[[str], bool],
     avoid: str | None = None,
 ) -> Mapping[str, Path]:
-    """Return a permitted path of fewest hops from a node to each other, the first in the order of ports.
+    """Return, by node, a permitted path of fewest hops from the source; the first in the order of ports.
 
     Args:
-        finder: The links that work.
+        finder: Finder over the links that work.
         rules: Turn rules that every path obeys.
         source: First node of all paths.
         most_hops: Hops of the longest path.
-        may_relay: Returns whether a node passes on frames of others.
+        may_relay: Returns whether a node forwards frames of other nodes.
         avoid: A node that no path visits.
     """
     fabric = finder.fabric

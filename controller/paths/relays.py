@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that begin inside the sender's domain and continue by a neighbour's NIC: PXN (Rail-only, routing)."""
+"""Paths that begin inside the sender's domain and continue at a neighbour's NIC: PXN (Rail-only, routing)."""
 
 from collections.abc import Iterator
 from typing import final
@@ -17,7 +17,7 @@ __all__ = ["Relays"]
 
 @final
 class Relays:
-    """Relayed paths of one finder that the rules allow."""
+    """Relayed paths over a finder's working links that the rules allow."""
 
     def __init__(self, finder: PathFinder, rules: RuleSet, by_switches: SwitchPaths) -> None:
         self._finder = finder
@@ -32,7 +32,7 @@ class Relays:
         return not networks[source].isdisjoint(networks[destination])
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
-        """Return the shortest paths by any neighbour that switches join to the destination."""
+        """Return the shortest of all paths through neighbours that switches join to the destination."""
         paths: list[Path] = []
         for inside in self._paths_to_neighbours(source):
             if inside[-1] != destination and self.are_joined_by_switches(inside[-1], destination):
@@ -41,7 +41,7 @@ class Relays:
         return [path for path in paths if len(path) == fewest]
 
     def shared_switch_paths(self, source: str, destination: str) -> list[Path]:
-        """Return paths by a neighbour that shares a switch with the destination; none if the source does."""
+        """Return paths through neighbours sharing a switch with the destination; none if the source does."""
         switches = self._uplink_switches(destination)
         if not switches.isdisjoint(self._uplink_switches(source)):
             return []

@@ -11,9 +11,9 @@ __all__ = ["pairs_with_one_path"]
 
 
 def pairs_with_one_path(choice: PathChoice, pairs: Iterable[Pair]) -> list[Pair]:
-    """Return the pairs that have one permitted simple path of up to as many hops as a source route steers.
+    """Return the pairs with exactly one permitted simple path that a source route can steer (up to 6 hops).
 
-    Pairs without any path, and pairs that use no longer paths, are not among them.
+    The result leaves out pairs that may not use longer paths than their candidates.
     """
     return [pair for pair in pairs if choice.uses_longer_paths(*pair) and _count_to_two(choice, pair) == 1]
 

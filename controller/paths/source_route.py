@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 8-byte source-route header: ptr 4, bitmap 12, six instructions of 8 bits (UB-Mesh, All-Path-Routing).
+"""The 8-byte source-route header (UB-Mesh, All-Path-Routing).
 
-Bit `ptr` of the bitmap, counted from the left, says what decides a hop: 1 an instruction, 0 the tables. The
-number of bits set before it is the index of the instruction, whose value is the egress port.
+The fields are ptr (4 bits), bitmap (12 bits) and six instructions (8 bits each). Bit `ptr` of the bitmap,
+counted from the left, says what decides a hop: 1 an instruction, 0 the tables. The number of bits set to the
+left of this bit is the index of the instruction, whose value is the egress port.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ MAX_PORT = (1 << INSTRUCTION_BITS) - 1
 @final
 @dataclass(frozen=True, slots=True)
 class SourceRoute:
-    """A header as it stands on one link; `bitmap` has bit 0 leftmost, `instructions` are always six."""
+    """Fields of the header on one link; bit 0 of `bitmap` is leftmost, `instructions` has six values."""
 
     ptr: int
     bitmap: int
@@ -47,7 +48,7 @@ class SourceRoute:
         if self.ptr >= MAX_HOPS:
             return f"ptr {self.ptr} is past {MAX_HOPS - 1}"
         if self.bitmap.bit_count() > MAX_INSTRUCTIONS:
-            return f"bitmap asks for {self.bitmap.bit_count()} instructions of {MAX_INSTRUCTIONS}"
+            return f"bitmap asks for {self.bitmap.bit_count()} instructions; a header has {MAX_INSTRUCTIONS}"
         return ""
 
     def egress_port(self) -> int | None:
@@ -70,7 +71,7 @@ def instruction_index(bitmap: int, ptr: int) -> int | None:
 
 
 def pack(ports: Sequence[int | None]) -> tuple[int, int]:
-    """Return (bitmap, 48 bits of instructions) for these egress ports; None: the tables decide the hop."""
+    """Return (bitmap, 48 bits of instructions) for egress ports; None leaves a hop to the tables."""
     steered = [port for port in ports if port is not None]
     if len(steered) > MAX_INSTRUCTIONS:
         raise PlanError(
@@ -89,11 +90,11 @@ def pack(ports: Sequence[int | None]) -> tuple[int, int]:
 
 
 def encode(route: SourceRoute) -> bytes:
-    """Return the 8 bytes of a header, even of one that routers refuse; PlanError if a value is too wide."""
+    """Return the 8 bytes of a header, even if routers refuse it; PlanError if a value is too wide."""
     if not (0 <= route.ptr < 16 and 0 <= route.bitmap < 1 << MAX_HOPS):
         raise PlanError(
-            f"ptr {route.ptr}, bitmap {route.bitmap:#x}: wider than the header's fields",
-            remedy="ptr has 4 bits, bitmap 12",
+            f"ptr {route.ptr} and bitmap {route.bitmap:#x} do not fit in 4 and 12 bits",
+            remedy="use a ptr from 0 to 15 and a bitmap from 0 to 0xfff",
         )
     if len(route.instructions) != MAX_INSTRUCTIONS or not all(
         0 <= port <= MAX_PORT for port in route.instructions

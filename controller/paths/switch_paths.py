@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths between endpoints by way of switches alone.
+"""Paths between endpoints through switches alone.
 
-Endpoints below the same switches share all but the ends of such paths, so these are searched once for each
-pair of sets of switches: a SuperPod has 8,192 NPUs, and 1,024 boards.
+Without its two ends, a path between endpoints is also a path of all endpoints below the same switches. So
+paths are searched once for each pair of sets of switches: a SuperPod has 8,192 NPUs, but only 1,024 boards.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -19,14 +19,14 @@ from topologies.model.computed_once import computed_once
 
 __all__ = ["MAX_HOPS", "TOP_LEVEL", "SwitchPaths"]
 
-# From this level up switches are taken only when nothing lower joins two nodes, or to borrow what they have
-# to spare.
+# Paths use switches of this level and above only when no lower switches join two nodes, or to borrow the
+# spare capacity of these switches.
 TOP_LEVEL = 2
 
-# A source route counts so many hops at least between the farthest nodes of a SuperPod, and one for a detour.
+# Hops of the longest path: between the farthest nodes of a SuperPod, and one hop for a detour.
 MAX_HOPS = 8
 
-# Distances are searched so far from the destination; every node beyond is taken to be just one hop farther.
+# Distances to a destination are searched up to this many hops; any greater distance counts as one more.
 _RADIUS = 3
 
 _Switches = tuple[str, ...]
@@ -34,9 +34,10 @@ _Switches = tuple[str, ...]
 
 @final
 class SwitchPaths:
-    """Paths by switches of one finder that the rules allow; `top` admits the highest switches.
+    """Paths through switches over a finder's working links that the rules allow.
 
-    `base` are the paths of a finder that knows some of the same failed links and no other.
+    Argument `top` of a method admits the highest switches. `base` has the paths of another finder, whose
+    failed links are a subset of this finder's failed links.
     """
 
     def __init__(self, finder: PathFinder, rules: RuleSet, base: "SwitchPaths | None" = None) -> None:
@@ -51,7 +52,7 @@ class SwitchPaths:
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
         """Return the allowed paths of fewest hops; the highest switches only if no other path exists."""
         if self._base is not None:
-            # Failures take paths away and add none: what is left of the shortest is still the shortest.
+            # Failures only remove paths, so the shortest paths that still work are the shortest of all.
             shortest = self._base.shortest_paths(source, destination)
             if paths := [path for path in shortest if self._finder.is_alive(path)]:
                 return paths
@@ -65,7 +66,7 @@ class SwitchPaths:
         return []
 
     def paths_of_length(self, source: str, destination: str, hops: int, *, top: bool) -> list[Path]:
-        """Return all allowed paths of that many hops."""
+        """Return all allowed paths of exactly `hops` hops."""
         ends = self._switches_of(source), self._switches_of(destination)
         key = (*ends, hops, top)
         if key not in self._inner_paths:
@@ -75,12 +76,16 @@ class SwitchPaths:
         return [(source, *core, destination) for core in self._inner_paths[key]]
 
     def detours(self, shortest: Path, *, borrow: bool) -> list[Path]:
-        """Return paths one hop longer by a third member of the mesh; with `borrow` also by the top."""
+        """Return paths with one hop more than a shortest path, through a third member of a mesh.
+
+        If the shortest path avoids the highest switches, `borrow` adds paths through them: without a hop
+        within a mesh, and of as many hops as the shortest path or, if there are none, of one hop more.
+        """
         source, destination, hops = shortest[0], shortest[-1], len(shortest) - 1
         straight = self._mesh_hops(shortest)
         detours = self.paths_of_length(source, destination, hops + 1, top=False)
         longer = [path for path in detours if self._mesh_hops(path) > straight]
-        # Shortest paths by the top are included already.
+        # If the shortest path uses the highest switches, paths through them are candidates already.
         if borrow and self._top.isdisjoint(shortest):
             for more in (hops, hops + 1):
                 paths = self.paths_of_length(source, destination, more, top=True)
@@ -90,7 +95,7 @@ class SwitchPaths:
         return longer
 
     def _are_joined_below_top(self, source: str, destination: str) -> bool:
-        """Return whether switches below the highest join two endpoints: no path is searched in vain."""
+        """Return whether switches below the highest join two endpoints; otherwise a search finds nothing."""
         parts = self._parts_below_top
         ends = (
             {parts[switch] for switch in self._switches_of(name) if switch in parts}
@@ -100,7 +105,7 @@ class SwitchPaths:
 
     @cached_property
     def _parts_below_top(self) -> dict[str, int]:
-        """Return, by switch below the highest, the number of the part that links without these join."""
+        """Number of the connected component of each switch, in the network without the highest switches."""
         lower = [switch for switch in self._switches if switch not in self._top]
         links = (
             (switch, neighbour)
@@ -153,7 +158,7 @@ class SwitchPaths:
         return node in self._switches and (top or node not in self._top)
 
     def _distances_to(self, last: _Switches, top: bool) -> Mapping[str, int]:
-        """Return the hops from nearby switches to the nearest of the last switches."""
+        """Return, by switch, the hops to the nearest switch of `last`; none beyond _RADIUS hops."""
         if (last, top) not in self._distances:
             hops = dict.fromkeys(last, 0)
             edge = list(last)

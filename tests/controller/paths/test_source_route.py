@@ -53,8 +53,8 @@ def test_bits_of_later_hops_do_not_count() -> None:
     [
         (12, 0, "ptr 12 is past 11"),
         (15, 0b1111_1100_0000, "ptr 15 is past 11"),
-        (0, 0b1111_1110_0000, "bitmap asks for 7 instructions of 6"),
-        (11, 0xFFF, "bitmap asks for 12 instructions of 6"),
+        (0, 0b1111_1110_0000, "bitmap asks for 7 instructions; a header has 6"),
+        (11, 0xFFF, "bitmap asks for 12 instructions; a header has 6"),
         (11, 0b1111_1100_0000, ""),
     ],
 )
