@@ -16,9 +16,9 @@ __all__ = ["apply_in_turn", "apply_updates", "diff"]
 def diff(old: Iterable[Entry], new: Iterable[Entry]) -> Sequence[Update]:
     """Return the updates from `old` to `new`: changes and additions, then removals.
 
-    Removals come last so that a frame always finds either the old entry or the new one. Blocks of nodes'
-    entries that are the same object are not looked at, and rows are compared as columns: of a block of rows
-    changes come before additions, otherwise both are in the order of `new`.
+    Removals come last so that a frame always finds either the old entry or the new one. A block of entries
+    that is the same object in both sets is skipped, and blocks of rows are compared as columns. Within a
+    block of rows, changes come before additions; otherwise both come in the order of `new`.
 
     Raises:
         PlanError: Two entries of one set have the same key.
@@ -32,7 +32,7 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> Sequence[Update]:
 
 
 def _alike(old: NodeEntries, new: NodeEntries) -> bool:
-    """Return whether blocks at one position hold entries of the same tables, and of no other block's."""
+    """Return whether there are equally many blocks, and changed blocks at two positions share no table."""
     if len(old.blocks) != len(new.blocks):
         return False
     pairs = zip(old.blocks, new.blocks, strict=True)
@@ -59,11 +59,11 @@ def _kind(update: Update) -> Kind:
 
 
 def _of_entries(old: Sequence[Entry], new: Sequence[Entry]) -> tuple[Update, ...]:
-    if len(old) == len(new):  # most often entries of the same keys in the same order, many of them equal
+    if len(old) == len(new):  # the usual case: the same keys in the same order, many equal entries
         others = [(known, entry) for known, entry in zip(old, new, strict=True) if known is not entry]
         if all(known.key == entry.key for known, entry in others):
             return tuple(Update("modify", entry) for known, entry in others if known != entry)
-    elif old:  # keys take time, and objects that are in both sets need none
+    elif old:  # objects in both sets are left out first, because keys take time
         before, after = _by_identity(old), _by_identity(new)
         old = [entry for number, entry in before.items() if number not in after]
         new = [entry for number, entry in after.items() if number not in before]
@@ -103,7 +103,7 @@ def apply_updates(entries: Iterable[Entry], updates: Sequence[Update]) -> Sequen
 
 
 def apply_in_turn(entries: Sequence[Entry], written: Iterable[Sequence[Update]]) -> Sequence[Entry]:
-    """Return the entries of tables that held `entries`, after several writes one after the other."""
+    """Return the entries of tables that held `entries`, after several writes in order."""
     for in_blocks, some in groupby(written, key=lambda updates: isinstance(updates, Updates)):
         if in_blocks:
             for updates in some:
@@ -114,10 +114,10 @@ def apply_in_turn(entries: Sequence[Entry], written: Iterable[Sequence[Update]])
 
 
 def _applied(entries: tuple[Entry, ...], updates: Sequence[Update]) -> tuple[Entry, ...]:
-    if all(update.kind == "insert" for update in updates):  # a switch refuses to insert what it has
+    if all(update.kind == "insert" for update in updates):  # a switch refuses to insert an entry that it has
         return (*entries, *(update.entry for update in updates))
     removed = {id(update.entry) for update in updates if update.kind == "delete"}
-    if len(removed) == len(updates):  # removals alone, most often of the objects that the tables held
+    if len(removed) == len(updates):  # removals alone, usually of the same objects as in the tables
         left = tuple(entry for entry in entries if id(entry) not in removed)
         if len(left) + len(removed) == len(entries):
             return left

@@ -26,7 +26,7 @@ __all__ = [
 # Path buckets of the table all_path: the low 4 bits of NTH.lb.
 BUCKETS = 16
 
-# The port by which the P4 programs know the controller.
+# Port of the controller in the P4 programs.
 CPU_PORT = 510
 
 # Names of the nodes a frame visits, source and destination included.
@@ -41,7 +41,7 @@ def hops_of(path: Path) -> Iterator[tuple[str, str]]:
     return pairwise(path)
 
 
-# Which bits of the hash the switches of a level look at: of their own each level, or all of them the same.
+# Bits of the hash that switches use: each level uses bits of its own, or all levels use identical bits.
 Hashing = Literal["per-tier", "identical"]
 
 
@@ -91,18 +91,20 @@ class Optional:
 Match = Exact | Lpm | Ternary | Range | Optional
 
 Params = tuple[tuple[str, int], ...]
-"""Names and values of an action's parameters, in its order."""
+"""Names and values of an action's parameters, in the order of the action."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One table entry: `match` by key name in the table's key order, `params` in the action's order.
+    """One table entry, independent of P4Runtime.
 
-    A key that matches anything (ternary, range, optional, prefix 0) is left out of `match`.
-    `priority` is 0 unless the table has a ternary, range or optional key; then higher wins. In a table with
-    an action selector `members` gives the parameters of each member in the order in which the selector
-    numbers them, and `params` is empty. A `default` entry is the default action of its table.
+    `match` has the name and the match of each key, in the table's key order. A key that matches anything
+    (ternary, range, optional, prefix 0) is left out. `params` has the parameters in the action's order.
+
+    `priority` is 0 unless the table has a ternary, range or optional key; the highest priority wins. In a
+    table with an action selector, `members` has the parameters of each member, in the order in which the
+    selector numbers the members, and `params` is empty. A `default` entry is the default action of its table.
     """
 
     table: str
@@ -115,5 +117,5 @@ class Entry:
 
     @property
     def key(self) -> Hashable:
-        """Identity of the entry in a switch: two entries of equal key replace each other."""
+        """Identity of the entry in a switch: an entry replaces another entry with an equal key."""
         return self.table, self.match, self.priority, self.default

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of many pairs of endpoints as columns: a row of node numbers a path.
+"""Paths of many pairs of endpoints as columns: a row of node numbers for each path.
 
-A plan of a large fabric has hundreds of thousands of pairs. A path as a tuple of names is made only when it
-is looked at.
+A plan of a large fabric has hundreds of thousands of pairs. The tuple of names of a path is created only when
+the path is read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ Positions = NDArray[np.intp]
 def ragged(
     begins: NDArray[np.integer], ends: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return all positions from `begins[i]` up to `ends[i]` for every i in turn, behind the i of each."""
+    """Return the i of each position, and the positions `begins[i]` to `ends[i] - 1`, for every i in turn."""
     counts = (ends - begins).astype(np.intp)
     rows = np.repeat(np.arange(len(counts)), counts)
     stops = np.cumsum(counts)
@@ -34,7 +34,7 @@ def ragged(
 
 @final
 class PairColumns:
-    """Pairs of nodes, by ascending source, then destination: node numbers, shape (pairs,) each."""
+    """Pairs of nodes, sorted by source, then destination, as arrays of node numbers of shape (pairs,)."""
 
     def __init__(self, fabric: Fabric, sources: Numbers, destinations: Numbers) -> None:
         self.fabric = fabric
@@ -43,7 +43,7 @@ class PairColumns:
 
     @classmethod
     def of(cls, fabric: Fabric, pairs: Iterable[Pair]) -> Self:
-        """Return pairs given by name, each once."""
+        """Return the columns of pairs given by name; a repeated pair counts once."""
         index: dict[str, int] = {}
         numbers: list[int] = []
         for pair in pairs:
@@ -78,7 +78,7 @@ class PairColumns:
             yield names[source], names[destination]
 
     def number(self, pair: object) -> int | None:
-        """Return the number of a pair given by name, or None."""
+        """Return the number of a pair given by name, or None if there is no such pair."""
         known = self._numbers_by_name
         try:
             source, destination = (known.get(name) for name in pair)  # type: ignore[attr-defined]
@@ -91,7 +91,7 @@ class PairColumns:
         return at if at < len(self) and self._keys[at] == key else None
 
     def numbered(self, pair: Pair) -> int:
-        """Return the number of a pair given by name; KeyError if it is not here."""
+        """Return the number of a pair given by name; KeyError if there is no such pair."""
         number = self.number(pair)
         if number is None:
             raise KeyError(pair)
@@ -102,7 +102,7 @@ class PairColumns:
         return {node.name: node.index for node in self.fabric.nodes}
 
     def numbers(self, pairs: "PairColumns") -> NDArray[np.int64]:
-        """Return the number here of each of other pairs, -1 for pairs that are not here."""
+        """Return the number in these columns of each of `pairs`; -1 for a missing pair."""
         if not len(self):
             return np.full(len(pairs), -1, np.int64)
         wanted = self._keys_of(pairs.sources, pairs.destinations)
@@ -116,7 +116,7 @@ class PairColumns:
 
     @cached_property
     def _begins(self) -> list[int]:
-        """Number of the first pair of each source by node, and the number of all pairs behind them."""
+        """Number of the first pair of each source, by node; the last element is the number of all pairs."""
         return np.searchsorted(self.sources, np.arange(len(self.fabric.nodes) + 1)).tolist()
 
     def chosen(self, kept: NDArray[np.bool_]) -> "PairColumns":
@@ -126,10 +126,10 @@ class PairColumns:
 
 @final
 class PathColumns(Mapping[Pair, Sequence[Path]]):
-    """Paths of pairs, and the same as a mapping from a pair's names to the paths as tuples of names.
+    """Paths of pairs; as a mapping, a pair's names lead to its paths as tuples of names.
 
-    The paths of pair p are the rows `first[p]` up to `first[p + 1]` of `nodes`: node numbers, source and
-    destination included, and -1 behind the destination of a path that is shorter than others.
+    Pair p has the paths `nodes[first[p] : first[p + 1]]`. A row of `nodes` has the node numbers of a path
+    from source to destination; -1 fills the rows of shorter paths.
     """
 
     def __init__(self, pairs: PairColumns, first: NDArray[np.int64], nodes: Numbers) -> None:
@@ -155,23 +155,28 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
 
     @classmethod
     def collected(cls, pairs: PairColumns, numbers: Sequence[Positions], rows: Sequence[Numbers]) -> Self:
-        """Return paths that a search has found in parts: the pair of each path, and its nodes.
+        """Return the columns of paths that a search has found in parts.
 
         The paths of a pair keep the order of the parts.
+
+        Args:
+            pairs: All pairs, with or without paths.
+            numbers: For each part, the number of each path's pair.
+            rows: For each part, the node numbers of each path.
         """
         if not rows:
             return cls(pairs, np.zeros(len(pairs) + 1, np.int64), np.zeros((0, 2), np.int32))
-        first, place = _places(numbers, len(pairs))
-        return cls(pairs, first, _placed(rows, place))
+        first, targets = _places(numbers, len(pairs))
+        return cls(pairs, first, _placed(rows, targets))
 
     @classmethod
     def of_hops(cls, pairs: PairColumns, numbers: Sequence[Positions], rows: Sequence[Numbers]) -> Self:
-        """Return the same of paths as hop numbers, the first of parallel hops."""
+        """Return `collected` paths, where `rows` has hop numbers, first of parallel hops."""
         table = columns(pairs.fabric)
         if not any(map(len, rows)):
             return cls.collected(pairs, (), ())
-        first, place = _places(numbers, len(pairs))
-        hops = _placed(rows, place)
+        first, targets = _places(numbers, len(pairs))
+        hops = _placed(rows, targets)
         # The first element of the heads, -1, stands for the hop -1.
         heads = np.append(np.int32(-1), table.heads)[hops + 1]
         paths = cls(pairs, first, np.concatenate([table.tails[hops[:, :1]], heads], axis=1))
@@ -200,7 +205,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
 
     @cached_property
     def hops(self) -> Numbers:
-        """Numbers of the hops of each path (topologies.model.columns), first of parallel hops; then -1."""
+        """Hop numbers of paths (topologies.model.columns), first of parallel hops; -1 fills shorter rows."""
         tails, heads = self.nodes[:, :-1], self.nodes[:, 1:]
         taken = heads >= 0
         hops = np.full(tails.shape, -1, np.int32)
@@ -208,7 +213,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         return hops
 
     def path(self, row: int) -> Path:
-        """Return a path by names; the same object each time."""
+        """Return the names of a path's nodes; repeated calls return one object."""
         path = self._made.get(row)
         if path is None:
             names = columns(self.fabric).names
@@ -260,26 +265,26 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         return PathColumns.collected(pairs, [rows], [self.nodes[at]])
 
     def on(self, fabric: Fabric) -> "PathColumns":
-        """Return the same paths on a fabric with the same nodes and other links."""
+        """Return these paths on another fabric, which has the same nodes but may have different links."""
         pairs = PairColumns(fabric, self.pairs.sources, self.pairs.destinations)
         return PathColumns(pairs, self.first, self.nodes)
 
 
 def _places(numbers: Sequence[Positions], pairs: int) -> tuple[NDArray[np.int64], Positions]:
-    """Return the indices of each pair's first path and of each path, from the pairs of several parts."""
+    """Return the first row of each pair, and the row of each path, from the pairs of paths in parts."""
     number = np.concatenate(numbers)
     first = np.append(0, np.cumsum(np.bincount(number, minlength=pairs), dtype=np.int64))
-    place = np.empty(len(number), np.intp)
-    place[np.argsort(number, kind="stable")] = np.arange(len(number))
-    return first, place
+    targets = np.empty(len(number), np.intp)
+    targets[np.argsort(number, kind="stable")] = np.arange(len(number))
+    return first, targets
 
 
-def _placed(parts: Sequence[Numbers], place: Positions) -> Numbers:
-    """Return the rows of all parts at their indices, padded with -1."""
+def _placed(parts: Sequence[Numbers], targets: Positions) -> Numbers:
+    """Return an array with each path of the parts in its target row, padded with -1."""
     parts = [part for part in parts if len(part)]  # an empty part may be wider than all others
-    rows = np.full((len(place), max((part.shape[1] for part in parts), default=2)), -1, np.int32)
+    rows = np.full((len(targets), max((part.shape[1] for part in parts), default=2)), -1, np.int32)
     begin = 0
     for part in parts:
-        rows[place[begin : begin + len(part)], : part.shape[1]] = part
+        rows[targets[begin : begin + len(part)], : part.shape[1]] = part
         begin += len(part)
     return rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan: the table entries of every switch, and the routes they were made from."""
+"""A plan: the table entries of every switch, and the routes from which they were made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,19 +19,22 @@ __all__ = ["Plan"]
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Entries for every switch of a fabric, and the routes they were made from.
+    """Entries for every switch of a fabric, and the routes from which they were made.
 
-    `scheme` names the forwarding scheme if the plan does not use that of its fabric.
-
-    `routes` gives 16 paths a (source, destination) that was planned for, one a bucket. `subscribers` has
-    the sources to notify when a link fails, by link. `failed` links carry no route. `hashing` is what the
-    switches' groups were made for.
-
-    `candidates` are the paths among which a source may choose, by pair.
-
-    `weights` gives the share of traffic of each of a pair's buckets; a pair without weights uses all buckets
-    alike. A bucket of weight 0 has a standby path: no data takes it while the others work. `demand` has the
-    bytes by pair for which the shares were made; it is empty if the traffic was not known.
+    Attributes:
+        fabric: Fabric that the plan serves.
+        strategy: Name of the routing strategy.
+        rules: Name of the turn rules.
+        failed: Names of failed links, which carry no route.
+        routes: The path of each of 16 buckets, by pair (source, destination).
+        entries: Table entries, by node.
+        subscribers: Sources to notify when a link fails, by link.
+        hashing: Choice of hash bits for which the switches' groups were made.
+        scheme: Name of the forwarding scheme; empty for the fabric's own scheme.
+        candidates: Paths among which a source may choose, by pair.
+        weights: Share of traffic of each bucket, by pair. A pair without weights has equal shares. A bucket
+            of weight 0 has a standby path: no data takes it while the pair's other paths work.
+        demand: Bytes by pair for which the shares were made; empty if the traffic was not known.
     """
 
     fabric: Fabric

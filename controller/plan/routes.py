@@ -16,9 +16,9 @@ __all__ = ["Routes", "RoutesFrom", "Weights", "numbered_by_first_use"]
 
 @final
 class Routes(Mapping[Pair, tuple[Path, ...]]):
-    """Path of each bucket of each pair, as rows of `paths`, and the same as a mapping by names.
+    """Path of each bucket of each pair; as a mapping, a pair's names lead to its 16 paths.
 
-    `buckets` has the shape (pairs, 16).
+    `buckets`, shape (pairs, 16), has the path of each bucket as a row of `paths`.
     """
 
     def __init__(self, paths: PathColumns, buckets: NDArray[np.int64]) -> None:
@@ -60,7 +60,7 @@ class Routes(Mapping[Pair, tuple[Path, ...]]):
 
 @final
 class RoutesFrom(Mapping[str, tuple[Path, ...]]):
-    """Routes of one source by destination, which are made when looked at."""
+    """Routes of one source by destination; each is created when it is read."""
 
     def __init__(self, routes: Routes, source: str) -> None:
         self._routes = routes
@@ -82,9 +82,9 @@ class RoutesFrom(Mapping[str, tuple[Path, ...]]):
 
 @final
 class Weights(Mapping[Pair, tuple[float, ...]]):
-    """Weights of buckets, of the pairs with unequal weights.
+    """Weights of the buckets of each pair whose buckets have unequal weights.
 
-    Pair p of `paths` has the weights `patterns[numbers[p]]`; none if the number is negative.
+    Pair p of `paths` has the weights `patterns[numbers[p]]`, or no weights if `numbers[p]` is negative.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Weights(Mapping[Pair, tuple[float, ...]]):
 
 
 def numbered_by_first_use(values: NDArray[np.integer]) -> NDArray[np.uint8]:
-    """Return values, (pairs, 16), as numbers in the order in which the buckets of each pair use them."""
+    """Return `values`, (pairs, 16), with the values of each row numbered 0, 1, ... by first use."""
     first = (values[:, :, None] == values[:, None, :]).argmax(axis=2)
     count = np.cumsum(first == np.arange(values.shape[1]), axis=1) - 1
     return np.take_along_axis(count, first, axis=1).astype(np.uint8)

@@ -12,12 +12,12 @@ from controller.plan.rows import Rows
 __all__ = ["RowDifference", "difference"]
 
 _WIDEST = 1 << 62
-"""Codes of keys stay below it."""
+"""Bound of the codes of keys, so that a code fits in an int64."""
 
 
 @final
 class RowDifference(NamedTuple):
-    """Positions in order: of new rows that are `changed` or `added`, of old rows that are `removed`."""
+    """Ascending positions: `changed` and `added` rows of the new block, `removed` rows of the old block."""
 
     changed: NDArray[np.intp]
     added: NDArray[np.intp]
@@ -38,8 +38,8 @@ def difference(old: Rows, new: Rows) -> RowDifference | None:
     before, after = _codes(old, new)
     order = np.argsort(before, kind="stable")
     _check_unique(old, before[order], order)
-    place = np.argsort(after, kind="stable")
-    _check_unique(new, after[place], place)
+    new_order = np.argsort(after, kind="stable")
+    _check_unique(new, after[new_order], new_order)
     at = np.searchsorted(before[order], after)
     position = order[np.minimum(at, len(order) - 1)] if len(order) else np.zeros(len(after), np.intp)
     known = before[position] == after if len(order) else np.zeros(len(after), np.bool_)
@@ -51,7 +51,7 @@ def difference(old: Rows, new: Rows) -> RowDifference | None:
 
 
 def _codes(old: Rows, new: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a number for each key: equal keys have equal numbers, in both blocks."""
+    """Return a number for each key of both blocks; equal keys have equal numbers."""
     codes, span = np.zeros(len(old) + len(new), np.int64), 1
     for own, its in zip(old.key_columns(), new.key_columns(), strict=True):
         values = np.concatenate((own.astype(np.uint64), its.astype(np.uint64)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table entries in columns: rows of one table in NumPy arrays, and the entries of a node in blocks.
 
-A plan of a large fabric has millions of entries. `Rows` holds them as arrays and makes an `Entry` only when
-it is looked at; `NodeEntries` joins rows and tuples of entries to one sequence.
+A plan of a large fabric has millions of entries. `Rows` holds them as arrays, and creates an `Entry` only
+when it is read. `NodeEntries` joins rows and tuples of entries to one sequence.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from controller.plan.entry import Entry, Lpm, Match, Params, Range, Ternary
 __all__ = ["Block", "Column", "MatchColumn", "NodeEntries", "Rows", "blocks_of"]
 
 Column = NDArray[Any] | int
-"""Integers of all rows, shape (rows,) and any integer dtype; or one number, which all rows have."""
+"""Array of one integer for each row, shape (rows,), any integer dtype; or an int that holds for all rows."""
 
 _REMEDY = "give every column as an array of integers with one number a row, or as one int for all rows"
 _PAIRS = (Lpm, Ternary, Range)
@@ -31,7 +31,7 @@ _PAIRS = (Lpm, Ternary, Range)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchColumn:
-    """Match field of all rows. `extra`: prefix of `Lpm`, mask of `Ternary`, upper end of `Range`."""
+    """One match field of all rows. `extra`: prefix of `Lpm`, mask of `Ternary`, upper end of `Range`."""
 
     name: str
     kind: type[Match]
@@ -49,11 +49,11 @@ class MatchColumn:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Columns of the arguments of `kind`, in their order."""
+        """Columns of the arguments of class `kind`, in order."""
         return (self.values,) if self.extra is None else (self.values, self.extra)
 
     def chosen(self, part: slice | NDArray[np.intp]) -> MatchColumn:
-        """Return the field of some rows; that of a slice shares the arrays."""
+        """Return the field of some rows; the field of a slice shares the arrays."""
         extra = None if self.extra is None else _chosen(self.extra, part)
         return MatchColumn(self.name, self.kind, _chosen(self.values, part), extra)
 
@@ -62,8 +62,8 @@ class MatchColumn:
 class Rows(Sequence[Entry]):
     """Entries of one table with the same action, match fields and parameters, as columns.
 
-    The arrays are shared, not copied; they must not change afterwards. A slice shares them too. At least one
-    column is an array, from which the number of rows follows.
+    The arrays are shared, not copied; they must not change afterwards. A slice shares the arrays too. At
+    least one column must be an array, which gives the number of rows.
 
     Raises:
         PlanError: A column is no array of integers, the columns differ in length, or none is an array.
@@ -164,7 +164,7 @@ class Rows(Sequence[Entry]):
 
     @property
     def layout(self) -> Hashable:
-        """All but the arrays: rows with the same layout can be joined column by column."""
+        """Everything except the arrays: rows of equal layout can be joined column by column."""
         fields = tuple((field.name, field.kind, *map(_kind_of_column, field.columns)) for field in self.match)
         params = tuple((name, _kind_of_column(column)) for name, column in self.params)
         return self.table, self.action, fields, params, _kind_of_column(self.priority)
@@ -189,7 +189,7 @@ class Rows(Sequence[Entry]):
         return len(self) == len(other) and all(np.array_equal(own, its) for own, its in pairs)
 
     def changed_rows(self, other: Rows) -> NDArray[np.intp]:
-        """Return the positions of rows whose parameter differs between two sets of rows with equal keys."""
+        """Return the positions of rows whose parameters differ from `other`, which has the same keys."""
         changed = np.zeros(len(self), np.bool_)
         for (_, own), (_, its) in zip(self.params, other.params, strict=True):
             changed |= self._whole(own) != self._whole(its)
@@ -240,7 +240,7 @@ class NodeEntries(Sequence[Entry]):
             return self._between(low, max(low, high)) if step == 1 else tuple(self)[index]
         at = _position(index, len(self))
         number = bisect_right(self._ends, at)
-        return self.blocks[number][at - self._ends[number]]  # counted from the block's end
+        return self.blocks[number][at - self._ends[number]]  # a negative index, from the end of the block
 
     def _between(self, low: int, high: int) -> NodeEntries:
         parts: list[Block] = []
@@ -286,7 +286,7 @@ def _same_length(own: Block, other: Block) -> bool:
 
 
 def _length(name: str, column: object) -> int | None:
-    """Return the number of rows of a column; None for a number that all rows have."""
+    """Return the number of rows of a column; None for an int that holds for all rows."""
     if isinstance(column, np.ndarray):
         if column.ndim == 1 and column.dtype.kind in "iu":
             return len(column)
@@ -299,14 +299,14 @@ def _length(name: str, column: object) -> int | None:
 
 
 def _kind_of_column(column: Column) -> object:
-    """Return the number that all rows have, else the type of the numbers."""
+    """Return the int that holds for all rows, or the dtype of an array."""
     return column if isinstance(column, int) else column.dtype
 
 
 def _position(index: SupportsIndex, length: int) -> int:
     at = index.__index__()
     if not -length <= at < length:
-        raise IndexError(f"entry {at} of {length}")
+        raise IndexError(f"index {at} is out of range; number of entries: {length}")
     return at % length
 
 

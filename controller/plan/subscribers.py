@@ -14,16 +14,16 @@ from topologies.model.columns import columns, distinct
 
 __all__ = ["Subscribers"]
 
-# Paths whose hops are sorted at once.
+# Number of paths whose hops are sorted together.
 _ROWS = 1 << 17
 
 
 @final
 class Subscribers(Mapping[str, tuple[str, ...]]):
-    """Sources with a path over each link, or over a link parallel to it, in the order of the fabric's nodes.
+    """Sources with a path over each link, or over a parallel link, in the order of the fabric's nodes.
 
-    `paths` are candidates, and standby paths beside them. Candidates and not only routes count: a source that
-    has moved to another candidate must learn when that path fails too.
+    `paths` has all candidates, and the standby paths. Candidates that carry no traffic count as well: a
+    source that has moved to another candidate must learn when that candidate fails too.
     """
 
     def __init__(self, paths: PathColumns) -> None:
@@ -70,10 +70,10 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
 
     @cached_property
     def _sources_by_hop(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Hops, ascending, and the source of a path over each; each pair of them once."""
+        """Hop and source of every path over the hop, as two arrays without repeated pairs, sorted by hop."""
         hops, count = self._paths.hops, len(self._fabric.nodes)
         sources = self._paths.pairs.sources[self._paths.pair_of].astype(np.int64)
-        # Most paths of a source have hops in common, so parts of all rows are sorted on their own first.
+        # Most paths of a source have hops in common: sorting parts first removes most of the repeated pairs.
         parts = []
         for begin in range(0, len(hops), _ROWS):
             some = hops[begin : begin + _ROWS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes of table entries: one as a value, and those of a node in blocks of rows."""
+"""Writes of table entries: one write as a value, and all writes of a node in blocks of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["BlockChange", "Kind", "Part", "Update", "Updates", "Written", "parts
 Kind = Literal["insert", "modify", "delete"]
 
 Part = tuple[Kind, Block]
-"""Entries that are written in the same way."""
+"""A kind of write, and the entries to write."""
 
 
 @final
@@ -40,10 +40,10 @@ class BlockChange:
 
 @final
 class Updates(Sequence[Update]):
-    """Updates of a node as entries in blocks; an `Update` is made only when it is looked at.
+    """Updates of a node as blocks of entries; an `Update` is created only when it is read.
 
-    `parts` are written in order. `changes` says which blocks of the node's entries they replace, if all parts
-    come from changes of blocks.
+    `parts` are written in order. If all parts come from changes of blocks, `changes` lists these changes;
+    otherwise it is empty.
     """
 
     __slots__ = ("_entries", "changes", "parts")
@@ -60,7 +60,7 @@ class Updates(Sequence[Update]):
         return cls([*writes, *(part for change in changes for part in change.removals)], changes)
 
     def without(self, tables: Set[str]) -> Sequence[Update]:
-        """Return the updates of other tables."""
+        """Return the updates of all tables except `tables`."""
         touched = [tables_of(change.old) | tables_of(change.new) for change in self.changes]
         if self.changes and all(own <= tables or own.isdisjoint(tables) for own in touched):
             pairs = zip(self.changes, touched, strict=True)
@@ -114,7 +114,7 @@ Written = Sequence[Entry | Update]
 
 
 def parts_of(written: Written) -> tuple[Part, ...] | None:
-    """Return updates, or the insertion of entries, in blocks; None if they are not held in blocks."""
+    """Return the parts of updates, or of the insertion of entries; None if they are not held in blocks."""
     if isinstance(written, Updates):
         return written.parts
     if isinstance(written, NodeEntries | Rows):

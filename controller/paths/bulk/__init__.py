@@ -2,7 +2,7 @@
 """Search for the paths of all pairs at once, in arrays.
 
 working_hops   hops over links that have not failed, and the turns that the rules admit between them
-node_sets      a set of numbers for each node, such as the switches above it
+node_sets      a set of numbers for each node, such as the switches above the node
 mesh_paths     paths of up to two hops between endpoints of one mesh
 switch_cores   paths by switches alone between sets of switches, searched for many sets together
 component_numbers  connected components of nodes by number

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Candidate paths of all pairs of a plan, searched for many pairs at once.
 
-The result is that of `PathChoice.candidates` for each pair. Pairs whose paths need more than the two common
-searches, by up to two hops within a mesh and by switches alone, are left to it one by one.
+The result equals that of `PathChoice.candidates` for each pair. Two searches serve most pairs: paths of up to
+two hops within a mesh, and paths through switches alone. For other pairs `PathChoice.candidates` is called.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from topologies.model.columns import distinct
 __all__ = ["candidates_of"]
 
 Found = tuple[NDArray[np.intp], Numbers]
-"""Paths: the pair of each, and its hops, a row of numbers."""
+"""Paths of many pairs: the pair of each path, and a row of hop numbers for each path."""
 
 
 def candidates_of(
@@ -37,7 +37,7 @@ def candidates_of(
         choice: Paths of one pair at a time.
         pairs: Pairs of endpoints.
         meshes: Number of the mesh of each node by index; nodes of no mesh have numbers of their own.
-        single_path: A pair within a mesh has one path, others all paths of up to two hops.
+        single_path: A pair within a mesh gets one path, instead of all paths of up to two hops.
     """
     numbers, rows = list[NDArray[np.intp]](), list[Numbers]()
     listed = np.zeros(len(pairs), np.bool_)
@@ -56,7 +56,7 @@ def candidates_of(
 
 @final
 class _Search:
-    """Searches for the pairs of one plan; some pairs are listed by no search."""
+    """Two searches for the pairs of one plan; neither finds paths of all pairs."""
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class _Search:
         self._meshed = meshes[sources] == meshes[destinations]
 
     def mesh(self) -> Iterable[Found]:
-        """Yield the paths of pairs that links between endpoints join, of one hop first, then of two."""
+        """Yield the paths of pairs within a mesh: paths of one hop, then paths of two hops."""
         chosen = np.flatnonzero(self._meshed)
         sources, destinations = self._sources[chosen], self._destinations[chosen]
-        places = self._table.coordinates
-        fewest = (places[sources] != places[destinations]).sum(axis=1)
+        coordinates = self._table.coordinates
+        fewest = (coordinates[sources] != coordinates[destinations]).sum(axis=1)
         within = fewest <= 2
         chosen, fewest = chosen[within], fewest[within]
         sources, destinations = sources[within], destinations[within]
@@ -92,16 +92,16 @@ class _Search:
         at, longer = paths_of_two_hops(self._hops, sources[wanted], destinations[wanted])
         at = wanted[at]
         if self._single_path:
-            at, place = np.unique(at, return_index=True)
-            longer = longer[place]
+            at, first = np.unique(at, return_index=True)
+            longer = longer[first]
         else:
-            # A pair whose only path has several hops gets longer paths as well.
+            # A pair with a single path, of two hops, is left out: it may have longer candidates as well.
             kept = joined[at] | (np.bincount(at, minlength=len(chosen))[at] > 1)
             at, longer = at[kept], longer[kept]
         yield chosen[at], longer
 
     def switches(self) -> Iterable[Found]:
-        """Yield the paths of fewest hops by switches alone, of pairs that have no other candidates."""
+        """Yield the shortest paths through switches alone, for pairs that have no other candidates."""
         table, hops = self._table, self._hops
         chosen = np.flatnonzero(~self._meshed)
         if not len(chosen):
@@ -139,15 +139,15 @@ class _Search:
                 resolved = searched[resolved]
                 allowed = hops.admitted(self._with_ends(cores, chosen[example[resolved]]))
                 resolved, cores = resolved[allowed], cores[allowed]
-                rows, places = ragged(begin[resolved], begin[resolved + 1])
-                # The paths of a key for each of its pairs; a stable sort by pair keeps their order.
-                pairs = chosen[by_key[places]]
+                rows, positions = ragged(begin[resolved], begin[resolved + 1])
+                # Each pair of a key gets all paths of the key; a later stable sort by pair keeps their order.
+                pairs = chosen[by_key[positions]]
                 yield pairs, self._joined(cores, rows, pairs, uplinks, chosen[example[resolved]])
                 searched = np.setdiff1d(searched, resolved, assume_unique=False)
                 pending = np.setdiff1d(pending, resolved)
 
     def _with_ends(self, cores: Numbers, pairs: NDArray[np.intp]) -> Numbers:
-        """Return the hops of paths by these switches between the ends of pairs."""
+        """Return the hops of the paths from each pair's source through its core to its destination."""
         nodes = np.concatenate(
             [self._sources[pairs][:, None], cores, self._destinations[pairs][:, None]], axis=1
         )
@@ -164,9 +164,15 @@ class _Search:
         uplinks: "_Uplinks",
         examples: NDArray[np.intp],
     ) -> Numbers:
-        """Return the hops of paths from the ends of pairs by cores, of which `rows` names one a pair.
+        """Return the hops of the path of each of `pairs`: source, the switches of a core, destination.
 
-        `examples` are pairs, one for each core, whose ends have uplinks to the same switches.
+        Args:
+            cores: Switches of each core, shape (cores, switches).
+            rows: Row of `cores` for each path.
+            pairs: The pair of each path.
+            uplinks: Hops from endpoints to switches.
+            examples: A pair for each core. Its endpoints have uplinks to the same switches as the endpoints
+                of all pairs of the core, in the same order.
         """
         inner = [self._hops.hops(cores[:, step], cores[:, step + 1]) for step in range(cores.shape[1] - 1)]
         leaves = uplinks.places(self._sources[examples], cores[:, 0])
@@ -176,26 +182,30 @@ class _Search:
         return np.stack([first, *(hops[rows] for hops in inner), last], axis=1)
 
     def _networks(self) -> NodeSets:
-        """Return the switch networks that each endpoint has a link to, failed links included."""
+        """Return, by endpoint, the switch networks to which it has a link; failed links count as well."""
         table = self._table
         tails, heads = table.tails[table.leaving], table.heads[table.leaving]
         network = self._parts(tails, heads, table.tiers > 0)
         return NodeSets(tails, heads, len(table.names)).mapped(network)
 
     def _joined_by(self, usable: NDArray[np.bool_], pairs: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return whether working links between usable switches join the switches of two endpoints."""
+        """Return, by pair, whether working links between usable switches join switches of its endpoints."""
         tails, heads = self._table.tails[self._hops.leaving], self._table.heads[self._hops.leaving]
         part = self._parts(tails, heads, usable)
         sets = NodeSets(tails, heads, len(self._table.names)).mapped(part)
         return sets.meet(self._sources[pairs], sets, self._destinations[pairs])
 
     def _parts(self, tails: Numbers, heads: Numbers, usable: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the number of the connected part of each usable node; -1 for other nodes."""
+        """Return the number of the connected component of each usable node; -1 for other nodes."""
         inside = usable[tails] & usable[heads]
         return np.where(usable, component_numbers(len(usable), tails[inside], heads[inside]), -1)
 
     def _may_be_relayed(self, sources: Numbers, destinations: Numbers) -> NDArray[np.bool_]:
-        """Return whether a source has no switch above its destination, and a neighbour may have one."""
+        """Return, by pair, whether a peer of the source shares an uplink switch with the destination.
+
+        The result is False if the source itself shares such a switch. Peers of an endpoint are the endpoints
+        next to it, or behind a switch inside its domain.
+        """
         table, hops = self._table, self._hops
         tails, heads = table.tails[hops.leaving], table.heads[hops.leaving]
         count = len(table.names)
@@ -216,9 +226,10 @@ class _Search:
 
 @final
 class _Uplinks:
-    """Working hops from nodes to switches, in port order: nodes with equal switches have them in one order.
+    """Working hops from nodes to switches, in port order.
 
-    The hop back over the same link has the number of the hop with its last bit inverted.
+    Nodes with equal `switches_of` have the uplink to a switch at the same index. The reverse of hop h is the
+    hop h ^ 1.
     """
 
     def __init__(self, hops: WorkingHops, switches: NDArray[np.bool_]) -> None:
@@ -235,9 +246,9 @@ class _Uplinks:
         return self._heads[self._first[node] : self._first[node + 1]].tolist()
 
     def places(self, nodes: Numbers, switches: Numbers) -> NDArray[np.int64]:
-        """Return the index of the uplink to a switch among a node's uplinks."""
+        """Return, for every i, the index of the uplink to `switches[i]` among the uplinks of `nodes[i]`."""
         return self._place[self._working.hops(nodes, switches)]
 
-    def hops_at(self, nodes: Numbers, places: NDArray[np.int64]) -> Numbers:
-        """Return the uplinks of nodes at these indices."""
-        return self._hops[self._first[nodes] + places]
+    def hops_at(self, nodes: Numbers, indices: NDArray[np.int64]) -> Numbers:
+        """Return, for every i, the uplink at `indices[i]` among the uplinks of `nodes[i]`."""
+        return self._hops[self._first[nodes] + indices]

@@ -8,7 +8,7 @@ __all__ = ["component_numbers"]
 
 
 def component_numbers(count: int, tails: NDArray[np.integer], heads: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return, by node, the least number of the nodes that edges join to it, in either direction."""
+    """Return, by node, the least node number in its connected component; edges join in both directions."""
     least = np.arange(count)
     while True:
         nearer = least.copy()

@@ -16,22 +16,22 @@ Integers = NDArray[np.integer]
 
 @final
 class NodeSets:
-    """The set of node n is `members[first[n] : first[n + 1]]`."""
+    """A set of numbers for each node: node n has the set `members[first[n] : first[n + 1]]`."""
 
     def __init__(self, nodes: Integers, members: Integers, count: int) -> None:
-        """Make the sets of `count` nodes from pairs of a node and a member, by ascending node."""
+        """Make the sets of `count` nodes from pairs (node, member), sorted by node."""
         self.members = np.asarray(members, np.int64)
         self.first = np.searchsorted(nodes, np.arange(count + 1))
         self._span = int(self.members.max(initial=0)) + 1
         self._keys = distinct(np.asarray(nodes, np.int64) * self._span + self.members)
 
     def of(self, nodes: Integers) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-        """Return the members of the sets of nodes, behind the element of `nodes` that has each."""
-        rows, places = ragged(self.first[nodes], self.first[nodes + 1])
-        return rows, self.members[places]
+        """Return all members of the sets of `nodes`: the index in `nodes` of each node, and the members."""
+        rows, positions = ragged(self.first[nodes], self.first[nodes + 1])
+        return rows, self.members[positions]
 
     def meet(self, nodes: Integers, others: "NodeSets", of: Integers) -> NDArray[np.bool_]:
-        """Return, by element, whether the sets of a node and of the node `of` in `others` intersect."""
+        """Return, for every i, whether the set of `nodes[i]` and the set of `of[i]` in `others` intersect."""
         rows, members = self.of(nodes)
         inside = members < others._span
         keys = np.asarray(of, np.int64)[rows] * others._span + members
@@ -42,7 +42,7 @@ class NodeSets:
         return met
 
     def mapped(self, values: Integers) -> Self:
-        """Return the sets with `values[member]` in place of each member; negative values are left out."""
+        """Return the sets with each member replaced by `values[member]`; negative values are left out."""
         nodes = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
         mapped = values[self.members] if len(self.members) else self.members
         kept = mapped >= 0

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths by switches alone between sets of switches, searched for many pairs of sets at the same time.
+"""Paths through switches alone between sets of switches, searched for many pairs of sets at the same time.
 
-Endpoints that have links to the same switches share all but the ends of such paths (their core), so a core is
-searched once for a pair of sets. All paths of one length grow together, hop by hop: each step repeats the
-paths so far by the hops that leave their last switch, which keeps them in the order of a search by ports.
+The core of a path between two endpoints is the path without the endpoints. Endpoints with links to the same
+switches have the same cores, so cores are searched once for each pair of sets of switches.
+
+All cores of one length grow together. Each step replaces a path by its extensions over the hops that leave
+its last switch, in port order. So the paths stay in the order in which a search by ports finds them.
 """
 
 from collections.abc import Sequence
@@ -18,20 +20,23 @@ from controller.plan.path_columns import ragged
 
 __all__ = ["SwitchCores"]
 
-# Distances are searched so far from the last switches; every switch beyond is taken to be one hop farther.
+# Distances to the last switches are searched up to this many hops; any greater distance counts as one more.
 _RADIUS = 3
-# Pairs of sets, and sets, that are searched at the same time: bounds the memory of a search.
+# Limits of a search that bound its memory: pairs of sets, and distances (a distance for each set and node).
 _KEYS_AT_ONCE = 1 << 12
 _CELLS_AT_ONCE = 1 << 24
-# Distances, one a set and node, up to which those of all sets are kept.
+# The distances of all sets are kept if there are at most this many (a distance for each set and node).
 _KEPT_CELLS = 1 << 27
 
 
 @final
 class SwitchCores:
-    """Search from set to set of switches; between the first and the last, paths visit `usable` nodes alone.
+    """Search for paths from one set of switches to another; every node after the first must be usable.
 
-    `sets` are tuples of switches by number, `usable` is by node.
+    Args:
+        hops: Hops that work.
+        usable: Mask of the usable nodes.
+        sets: Sets of switches, by node number.
     """
 
     def __init__(self, hops: WorkingHops, usable: NDArray[np.bool_], sets: Sequence[tuple[int, ...]]) -> None:
@@ -48,10 +53,10 @@ class SwitchCores:
     def cores(
         self, firsts: NDArray[np.int64], lasts: NDArray[np.int64], count: int
     ) -> tuple[NDArray[np.int64], Numbers]:
-        """Return simple paths of `count` switches from any of set `firsts[k]` to any of set `lasts[k]`.
+        """Return, for every k, the simple paths of `count` switches from set `firsts[k]` to set `lasts[k]`.
 
         Returns:
-            The number k of each path, ascending, and its switches, a row of node numbers.
+            The number k of each path, ascending, and the paths: a row of node numbers for each.
         """
         order = np.argsort(lasts, kind="stable")
         numbers: list[NDArray[np.int64]] = []
@@ -74,12 +79,12 @@ class SwitchCores:
         self, firsts: NDArray[np.int64], lasts: NDArray[np.int64], count: int
     ) -> tuple[NDArray[np.intp], Numbers]:
         distance, end = self._distances_to(lasts)
-        keys, places = ragged(self._begin[firsts], self._begin[firsts + 1])
-        last = self._members[places]
+        keys, positions = ragged(self._begin[firsts], self._begin[firsts + 1])
+        last = self._members[positions]
         close = distance[end[keys], last] < count
         keys, paths = keys[close], last[close][:, None]
         for left in range(count - 1, 0, -1):
-            # Paths at one switch to one set go on by the same hops, which are chosen once.
+            # Paths with the same last switch and target set have the same next hops, which are chosen once.
             at, step = np.unique(end[keys] * self._nodes + paths[:, -1], return_inverse=True)
             ends, nodes = np.divmod(at, self._nodes)
             rows, hops = ragged(self._first[nodes], self._first[nodes + 1])
@@ -87,36 +92,36 @@ class SwitchCores:
             onward = distance[ends[rows], heads] < left
             heads = heads[onward]
             begin = np.append(0, np.cumsum(np.bincount(rows[onward], minlength=len(at))))
-            rows, places = ragged(begin[step], begin[step + 1])
-            heads = heads[places]
+            rows, positions = ragged(begin[step], begin[step + 1])
+            heads = heads[positions]
             simple = (paths[rows] != heads[:, None]).all(axis=1)
             rows, heads = rows[simple], heads[simple]
             keys, paths = keys[rows], np.concatenate([paths[rows], heads[:, None]], axis=1)
         return keys, paths
 
     def _distances_to(self, lasts: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-        """Return distances to sets as `_distances` has them, and the row of each of `lasts`."""
+        """Return the distances to sets (see `_distances`), and the row in them of each element of `lasts`."""
         if self._all is not None:
             return self._all, lasts
         sets = len(self._begin) - 1
-        if sets * self._nodes <= _KEPT_CELLS:  # a search for each number of switches needs them again
+        if sets * self._nodes <= _KEPT_CELLS:  # searches with other numbers of switches use them again
             self._all = self._distances(np.arange(sets))
             return self._all, lasts
         ends, end = np.unique(lasts, return_inverse=True)
         return self._distances(ends), end
 
     def _distances(self, sets: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Return the hops from each node to the nearest switch of each set, _RADIUS + 1 if there are more."""
+        """Return the hops from each node to the nearest switch of each set, at most _RADIUS + 1."""
         distance = np.full((len(sets), self._nodes), _RADIUS + 1, np.int8)
-        rows, places = ragged(self._begin[sets], self._begin[sets + 1])
-        nodes = self._members[places]
+        rows, positions = ragged(self._begin[sets], self._begin[sets + 1])
+        nodes = self._members[positions]
         distance[rows, nodes] = 0
         cells, finder = distance.reshape(-1), np.zeros(distance.size, np.int32)
         for hops in range(1, _RADIUS + 1):
             step, at = ragged(self._first[nodes], self._first[nodes + 1])
             cell = rows[step] * self._nodes + self._heads[at]
             cell = cell[cells[cell] > hops]
-            # Each cell once: of several hops that lead to it the one that was written last.
+            # Several hops may lead to a cell: only the hop that was written last keeps it.
             number = np.arange(len(cell), dtype=np.int32)
             finder[cell] = number
             cell = cell[finder[cell] == number]

@@ -20,7 +20,8 @@ __all__ = ["WorkingHops"]
 class WorkingHops:
     """Hops of a finder's working links, and the turns that the rules admit between them.
 
-    `alive` holds for the first of parallel hops, which stands for all: whether one of their links works.
+    `alive` is a mask of the working hops. Read it at the first of parallel hops: it is true there if at least
+    one of their links works.
     """
 
     def __init__(self, finder: PathFinder, rules: RuleSet) -> None:
@@ -35,13 +36,13 @@ class WorkingHops:
 
     @cached_property
     def leaving(self) -> Numbers:
-        """Working hops by tail, then by port: those of node n are `leaving[first[n] : first[n + 1]]`."""
+        """Working hops by tail, then by port: node n has the hops `leaving[first[n] : first[n + 1]]`."""
         leaving = self.table.leaving
         return leaving[self.alive[leaving]]
 
     @cached_property
     def first(self) -> Numbers:
-        """Positions in `leaving` by node."""
+        """Position in `leaving` of each node's first hop; the last element is the number of hops."""
         tails = self.table.tails[self.leaving]
         return np.searchsorted(tails, np.arange(len(self.table.names) + 1)).astype(np.int32)
 
@@ -51,9 +52,9 @@ class WorkingHops:
         return np.where((hops >= 0) & self.alive[hops], hops, np.int32(-1))
 
     def onward(self, nodes: Numbers) -> tuple[NDArray[np.intp], Numbers]:
-        """Return the working hops that leave nodes: which element of `nodes` each leaves, and the hops."""
-        rows, places = ragged(self.first[nodes], self.first[nodes + 1])
-        return rows, self.leaving[places]
+        """Return all working hops that leave `nodes`: the index in `nodes` of each tail, and the hops."""
+        rows, positions = ragged(self.first[nodes], self.first[nodes + 1])
+        return rows, self.leaving[positions]
 
     @cached_property
     def _turns(self) -> tuple[Numbers, NDArray[np.int8]]:
@@ -61,7 +62,10 @@ class WorkingHops:
         return hops.ways, np.array(hops.turns, np.int8)
 
     def admitted(self, hops: Numbers) -> NDArray[np.bool_]:
-        """Return whether the turn rules admit each path, a row of hop numbers, on the entry VL of data."""
+        """Return, by path, whether the turn rules admit it from the entry VL of data.
+
+        A path is a row of hop numbers; -1 fills the rows of shorter paths.
+        """
         ways, turns = self._turns
         way = np.zeros(len(hops), np.int32)
         vl = np.zeros(len(hops), np.int8)

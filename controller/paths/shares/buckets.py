@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buckets of many pairs at once: each bucket of a pair gets one of the pair's paths, as a row of its columns.
+"""Assign paths to the buckets of many pairs at once, in arrays.
 
-Pairs whose paths have equal weights are alike, so that `apportion` decides for each kind of pair once.
+The path of a bucket is given as a row of `PathColumns`. Pairs with the same number of paths and equal weights
+have the same pattern of buckets, so `apportion` runs once for each pattern.
 """
 
 import numpy as np
@@ -21,10 +22,13 @@ Rows = NDArray[np.int64]
 def row_rates(
     paths: PathColumns, failed: frozenset[str], core: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
-    """Return each path's bottleneck rate in bit/s divided by its hops; parallel links add up unless `failed`.
+    """Return, by path, the rate of its slowest hop in bit/s divided by its number of hops.
 
-    `core` is true for switches, by node, that circuits join. On a path with hops between two of them only
-    these hops count: all sources of a Pod share them.
+    Args:
+        paths: Paths of all pairs.
+        failed: Names of failed links. The rates of parallel links that have not failed add up.
+        core: Mask, by node, of the switches that circuits join. On a path with hops between two such switches
+            the slowest hop is searched among these hops only, because all sources of a Pod share them.
     """
     fabric, table = paths.fabric, columns(paths.fabric)
     rates = table.rates.copy()
@@ -45,14 +49,14 @@ def row_rates(
 
 
 def buckets_by_weight(paths: PathColumns, weights: NDArray[np.float64]) -> Rows:
-    """Return the path of each bucket, (pairs, 16) rows of `paths`, in proportion to the weights of paths."""
+    """Return the path of each bucket, (pairs, 16) rows of `paths`: shares in proportion to the weights."""
     return _apportioned(paths, weights, paths.counts)
 
 
 def equal_buckets(paths: PathColumns) -> Rows:
-    """Return the path of each bucket, (pairs, 16) rows of `paths`: equal shares of those of fewest hops.
+    """Return the path of each bucket, (pairs, 16) rows of `paths`: a pair's shortest paths share equally.
 
-    The paths of a pair begin with those of fewest hops.
+    The shortest paths must be the first paths of each pair.
     """
     fewest = paths.lengths[np.minimum(paths.first[:-1], max(len(paths.nodes) - 1, 0))]
     least = paths.lengths == fewest[paths.pair_of]
@@ -63,7 +67,8 @@ def equal_buckets(paths: PathColumns) -> Rows:
 def _apportioned(paths: PathColumns, weights: NDArray[np.float64] | None, counts: NDArray[np.int64]) -> Rows:
     """Divide each pair's buckets among its first `counts` paths; return the path of each bucket.
 
-    The buckets of a path are in proportion to its weight; without `weights` all paths have equal shares.
+    The number of a path's buckets is in proportion to its weight; without `weights` all paths have equal
+    shares.
     """
     pairs = paths.pairs
     buckets = np.zeros((len(pairs), BUCKETS), np.int64)
@@ -71,7 +76,7 @@ def _apportioned(paths: PathColumns, weights: NDArray[np.float64] | None, counts
     for count in np.flatnonzero(np.bincount(counts)).tolist():
         chosen = np.flatnonzero(counts == count)
         first = paths.first[chosen]
-        # Which of many paths have no bucket depends on the pair.
+        # If a pair has more paths than buckets, its offset decides which paths have no bucket.
         turns = offsets[chosen] % count if count > BUCKETS else np.zeros(len(chosen), np.int64)
         for turn in np.flatnonzero(np.bincount(turns)).tolist():
             alike = np.flatnonzero(turns == turn)
@@ -89,17 +94,19 @@ def _apportioned(paths: PathColumns, weights: NDArray[np.float64] | None, counts
 def add_standby_rows(
     paths: PathColumns, buckets: Rows, most: int, usable: NDArray[np.bool_]
 ) -> tuple[dict[int, tuple[float, ...]], NDArray[np.int64], NDArray[np.bool_]]:
-    """Give up to `most` buckets of pairs with one path in use to candidates that share no link with it.
+    """Give up to `most` buckets of each pair with a single path in use to standby paths.
+
+    A candidate can stand by if it has no hop in common with the path in use.
 
     Args:
-        paths: Candidates.
-        buckets: The path of each bucket, changed in place.
-        most: Largest number of buckets.
-        usable: Pairs to look at.
+        paths: Candidates of each pair, the preferred candidate first.
+        buckets: The path of each bucket, (pairs, 16) rows of `paths`; changed in place.
+        most: Largest number of standby paths of a pair; every pair keeps a bucket for its path in use.
+        usable: Mask of the pairs that may get standby paths.
 
     Returns:
-        Weights of the buckets by number of standby paths; the number of standby paths of each pair; pairs
-        with one path in use of which no candidate can stand by.
+        Weights of the 16 buckets by number of standby paths; the number of standby paths of each pair; a mask
+        of the usable pairs that have one path in use and no candidate that can stand by.
     """
     single = usable & (buckets == buckets[:, :1]).all(axis=1)
     used = paths.hops[buckets[:, 0]]
@@ -111,7 +118,7 @@ def add_standby_rows(
         mine = column[at][:, None]
         meets |= ((hops == mine) & (mine >= 0)).any(axis=1)
     at, rows = at[~meets], rows[~meets]
-    # The first `most` of each pair, whose candidates are in order.
+    # Each pair gets the first `most` of the candidates that can stand by.
     begin = np.searchsorted(at, np.arange(len(chosen)))
     rank = np.arange(len(at)) - begin[at]
     kept = rank < min(most, BUCKETS - 1)

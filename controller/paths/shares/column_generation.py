@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Longer paths for a demand, by column generation: only paths that relieve the busiest links are ever built.
 
-A mesh has too many permitted paths to list them. The linear program of `weights` prices every link; a
-search over (hop, VL), layer by layer, then gives each pair the cheapest permitted path at these prices.
-Paths that are cheaper than those of the pair join the program, until none is or the busiest link cannot be
-relieved any more. The costs of the cheapest paths are a dual solution too, and so bound what any further
-path could gain: a search ends as soon as the bound rules out a gain worth the hops. (All-Path-Routing:
-every permitted path is a candidate; UB-Mesh leaves the choice of shares open.)
+A mesh has too many permitted paths to list them. They are searched in rounds of three steps:
+
+1. The linear program of `weights` divides the demand among the known paths, and prices every hop.
+2. A search over (hop, VL), layer by layer, gives each pair the cheapest permitted path at these prices.
+3. A path that is cheaper than all known paths of its pair joins the program.
+
+The rounds end when no cheaper path exists or the busiest link cannot be relieved any more. The costs of the
+cheapest paths are a dual solution too, and so bound what any further path could gain: the rounds end too when
+the bound rules out a gain worth the hops. (All-Path-Routing: every permitted path is a candidate; UB-Mesh
+leaves the choice of shares open.)
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,12 +36,12 @@ __all__ = ["relieve"]
 _MAX_DEPENDENCIES = 100_000
 _MAX_ROUNDS = 40
 _MAX_PATHS = 50_000
-# Below this many pairs each round looks for several disjoint paths a pair.
+# Up to this many pairs, each round searches in several passes, each of which avoids hops of earlier passes.
 _FEW_PAIRS = 32
 _PASSES = 4
-# Gain of the busiest link below which longer paths are not worth their hops.
+# Longer paths must reduce the utilisation of the busiest link by this fraction or more.
 _LEAST_GAIN = 0.01
-# Part of all channels below which only the dependencies of reached channels are followed.
+# If less than 1 in _SPARSE channels is reached, only the dependencies of the reached channels are followed.
 _SPARSE = 8
 
 
@@ -49,14 +53,26 @@ def relieve(
     meshed: Sequence[Pair],
     payload_bytes: int = 0,
 ) -> Mapping[Pair, tuple[Sequence[Path], list[float]]]:
-    """Return paths and shares of each pair with demand; `meshed` pairs may get paths beyond their candidates.
+    """Return paths and their shares for each pair with demand, with longer paths where they relieve links.
 
-    A pair whose demand fills fewer frames of `payload_bytes` than it has buckets gets none: so few frames
-    cannot follow exact shares, and then meet each other on links that the shares leave free, after more hops.
+    A pair whose demand fills fewer frames than it has buckets gets no longer paths. So few frames cannot
+    follow exact shares: they would take more hops, and still meet on links that the shares keep free.
 
-    A pair has only a window of frames under way, so longer round trips cost it throughput: a limit of more
-    hops is taken only if it lowers the product of hops and utilisation of the busiest link. The candidates
-    and their shares stay as they are unless longer paths make the busiest link at least 1 % less busy.
+    Longer paths lengthen the round trip. As only a window of a pair's frames is under way, this reduces the
+    throughput. Paths of more hops are therefore used only under two conditions:
+
+    - The product of the limit of hops and the utilisation of the busiest link becomes smaller.
+    - The utilisation of the busiest link falls by at least 1 %.
+
+    Otherwise all pairs keep their candidates, with the shares that minimise the utilisation.
+
+    Args:
+        finder: Links that work.
+        rules: Turn rules that every path obeys.
+        demand: Bytes by pair.
+        candidates: Candidate paths of each pair with demand.
+        meshed: Pairs with demand that may get longer paths than their candidates.
+        payload_bytes: Bytes of data in a full frame.
     """
     paths = {pair: list(candidates[pair]) for pair in demand}
     first = load = share_load(finder.fabric, demand, paths, finder.failed)
@@ -87,7 +103,7 @@ def relieve(
 
 @computed_once
 def _known_graphs(_: Fabric) -> dict[str, DependencyGraph]:
-    """Return the graphs of permitted turns without U-turns that are known already, by name of the rules."""
+    """Return a cache of a fabric's graphs of permitted turns without U-turns, by name of the rules."""
     return {}
 
 
@@ -101,9 +117,10 @@ def _add_columns(
 ) -> tuple[bool, float]:
     """Add paths of up to `limit` hops that are cheaper than all paths of their pair.
 
-    Return whether any are, and a bound below the utilisation of the busiest link with all paths of that
-    length: the program's objective is at least what all bytes cost on their cheapest paths (weak duality),
-    and hops are a part of it.
+    Returns:
+        Whether a path was added, and a lower bound on the utilisation of the busiest link with any paths of
+        up to `limit` hops. By weak duality the objective of the program is at least the cost of all bytes on
+        their cheapest paths. The cost of the hops, at most `limit` for each byte, is subtracted from it.
     """
     added = False
     byte_costs = dict(load.pair_costs)
@@ -136,7 +153,10 @@ def _by_source(pairs: Sequence[Pair]) -> dict[str, list[str]]:
 
 @final
 class _LayeredSearch:
-    """Cheapest permitted paths between endpoints, by numbers of hops up to what a source route steers."""
+    """Search for the cheapest permitted paths over links between endpoints, layer by layer.
+
+    Layer n, counted from 0, has the paths of n + 1 hops.
+    """
 
     def __init__(self, finder: PathFinder, rules: RuleSet) -> None:
         known = _known_graphs(finder.fabric)
@@ -148,7 +168,7 @@ class _LayeredSearch:
         self._before, self._after = graph.before[order], graph.after[order]
         self._onward = self._after // VLS
         self._heads, self._starts = np.unique(self._after, return_index=True)
-        # Dependencies by the channel before: `_leaving[_first[c] : _first[c + 1]]` are those of channel c.
+        # Dependencies by their first channel: channel c has `_leaving[_first[c] : _first[c + 1]]`.
         self._leaving = np.argsort(self._before, kind="stable")
         self._first = np.searchsorted(self._before[self._leaving], np.arange(self._hops.channels + 1))
         fabric = finder.fabric
@@ -181,15 +201,17 @@ class _LayeredSearch:
     def cheapest(
         self, source: str, destinations: Sequence[str], costs: NDArray[np.float64], limit: int
     ) -> dict[str, tuple[Path | None, float]]:
-        """Return the cheapest simple path of up to `limit` hops to each destination, fewest hops first.
+        """Return, by destination, the cheapest simple path of up to `limit` hops, and a bound of its cost.
 
-        The number beside it is a bound below the costs of all paths of up to `limit` hops.
+        For each number of hops only the cheapest path is examined, and dropped if it visits a node twice. If
+        no path is left, None is returned. Of equal costs, the path of fewest hops wins. The bound is a lower
+        bound on the cost of all paths of up to `limit` hops.
         """
         layers = self._layers(self._index[source], costs, limit)
         return {destination: self._best(layers, source, destination, costs) for destination in destinations}
 
     def _layers(self, source: int, costs: NDArray[np.float64], limit: int) -> list[NDArray[np.float64]]:
-        """Return, by number of hops, the least cost of a path that ends with each channel."""
+        """Return one array for each number of hops: the least cost of a path that ends with each channel."""
         first = np.full(self._hops.channels, np.inf)
         leaving = np.flatnonzero(self._hops.tails == source)
         first[leaving * VLS + ENTRY_VLS[0]] = costs[leaving]

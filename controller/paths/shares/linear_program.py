@@ -2,8 +2,8 @@
 """Sparse linear programs, solved by HiGHS.
 
 HiGHS has its own Python package; `scipy.optimize` has the same solver, but importing it takes longer than a
-small run. A program has several solutions as a rule, and another version of HiGHS may return another one:
-pyproject.toml fixes the version, so that results do not depend on the machine.
+small run. Most programs have several optimal solutions, and each version of HiGHS may return a different one.
+So pyproject.toml fixes the version, and results do not depend on the machine.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseMatrix:
-    """Entries of a matrix: rows, columns and values, in any order, each place once."""
+    """Entries of a matrix: rows, columns and values, in any order; each (row, column) at most once."""
 
     rows: ArrayLike
     columns: ArrayLike
@@ -32,7 +32,7 @@ class SparseMatrix:
 class Solution:
     """Solution of a linear program: values of the variables, and dual values of the rows.
 
-    Without a solution both are None, and `status` says why.
+    If there is no solution, `x` and `row_duals` are None, and `status` says why.
     """
 
     x: Floats | None
@@ -47,7 +47,7 @@ def minimise(cost: Floats, matrix: SparseMatrix, lower: ArrayLike, upper: ArrayL
     order = np.lexsort((rows, columns))
     import highspy  # takes longer to import than a small plan
 
-    program: Any = highspy.HighsLp()  # its stubs take lists only; arrays are faster
+    program: Any = highspy.HighsLp()  # the stubs declare lists only; arrays are faster
     program.num_col_, program.num_row_ = len(cost), len(lower)
     program.col_cost_ = cost
     program.col_lower_, program.col_upper_ = np.zeros(len(cost)), np.full(len(cost), highspy.kHighsInf)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overflow paths: longer paths for traffic of a failed link whose shortest paths would overload other links.
+"""Overflow paths: longer paths for traffic of a failed link, where the shortest paths would be overloaded.
 
 In a line of three nodes a single path of two hops replaces a failed link, and the two links of that path then
-carry twice their load. Paths through the other lines of the mesh carry the same traffic over three hops, each
-a part of it. The sources do not talk to each other: each source knows the load that the plan puts on every
-hop, and moves its own traffic only. (UB-Mesh, All-Path-Routing, leaves the choice after a failure open.)
+carry twice their load. Paths of three hops through other lines of the mesh can divide this traffic among
+them. The sources do not talk to each other: each source knows the load that the plan puts on every hop, and
+moves its own traffic only. (UB-Mesh, All-Path-Routing, leaves the choice after a failure open.)
 """
 
 from collections import Counter, defaultdict
@@ -21,13 +21,14 @@ from topologies.model.columns import columns
 
 __all__ = ["PlannedLoad", "overflow_paths"]
 
-# Shortest paths from which on longer paths are not considered: each carries a sixth of the traffic or less.
+# With this many shortest paths no longer paths are considered: each carries a sixth of the traffic or less.
 _ENOUGH = 6
-# Hops that longer paths have at least; otherwise they have one hop more than the shortest paths.
+# Longer paths have up to this many hops, or up to one hop more than the shortest paths if that is more.
 _LONGER_HOPS = 3
-# Longer paths are taken if the busiest hop then has at most this part of its load by the shortest paths.
+# Longer paths are used if they reduce the load of the busiest hop to this fraction, or less, of its load with
+# the shortest paths alone.
 _WORTH = 0.9
-# Cost of a hop as a part of the load of the busiest hop of the plan: among equal loads, fewer hops win.
+# Cost of a hop, as a fraction of the load of the plan's busiest hop: among equal loads the shorter path wins.
 _HOP_COST = 1e-3
 
 
@@ -35,7 +36,7 @@ _HOP_COST = 1e-3
 class PlannedLoad:
     """Bytes that a plan puts on each hop; without a known demand every pair sends one byte.
 
-    `busiest` is the largest of all bytes of a hop divided by the hop's rate in bit/s.
+    `busiest` is the load of the busiest hop: its bytes divided by its rate in bit/s.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -56,7 +57,7 @@ class PlannedLoad:
         self.busiest = max((self.bytes[hop] / rate for hop, rate in rates), default=0.0)
 
     def by_bucket(self, source: str, destination: str) -> tuple[float, ...]:
-        """Return the bytes that each bucket of a pair carries as planned."""
+        """Return the bytes that the plan puts on each bucket of a pair."""
         number = self._pairs.number((source, destination))
         assert number is not None
         return tuple((self._demand[number] * self._weights[number]).tolist())
@@ -69,10 +70,20 @@ def overflow_paths(
     shortest: Sequence[Path],
     load: PlannedLoad,
 ) -> list[Path] | None:
-    """Return a path for each lost bucket of a pair; None if the shortest paths, evenly, serve as well.
+    """Return a path for each lost bucket of a pair; None if longer paths bring no gain.
 
-    Candidates are the shortest paths and the permitted paths of up to one hop more, or of three hops. Each
-    bucket in turn takes the path whose busiest hop has the least load once the bucket is on it.
+    Longer paths bring no gain if equal use of the shortest paths loads the busiest hop about as little, if
+    the lost buckets carry no planned bytes, if the pair has no shortest path or six of them, or if it uses
+    no longer paths. The search is among the shortest paths and the permitted paths of up to one hop more, at
+    least three hops. Each bucket in turn takes the path whose busiest hop has the least load, the bytes of
+    the bucket included.
+
+    Args:
+        choice: Permitted paths over the links that work.
+        planned: The planned path of each of the pair's 16 buckets.
+        lost: Numbers of the buckets whose planned path uses a failed link.
+        shortest: The shortest paths that work.
+        load: Load of the plan.
     """
     source, destination = planned[0][0], planned[0][-1]
     if not 0 < len(shortest) < _ENOUGH or not choice.uses_longer_paths(source, destination):
@@ -95,7 +106,10 @@ def overflow_paths(
 
 @final
 class _Hops:
-    """Bytes on hops while buckets of a pair move; loads are parts of that of the busiest planned hop."""
+    """Bytes on each hop while buckets of a pair move to other paths.
+
+    A load is bytes / rate, as a fraction of the load of the plan's busiest hop.
+    """
 
     def __init__(self, choice: PathChoice, load: PlannedLoad) -> None:
         self._bytes = defaultdict(float, load.bytes)
@@ -108,11 +122,14 @@ class _Hops:
             self._bytes[hop] += amount
 
     def load(self, path: Path, amount: float = 0.0) -> float:
-        """Return the load of the busiest hop of a path with more bytes on it."""
+        """Return the load of a path's busiest hop with `amount` more bytes on the path."""
         return max((self._bytes[hop] + amount) / self._rate(hop) for hop in hops_of(path)) * self._scale
 
     def spread(self, candidates: Sequence[Path], amounts: Sequence[float]) -> tuple[list[Path], float]:
-        """Put amounts on paths; return the path of each amount, and the load of the busiest hop in use."""
+        """Return a path for each amount of bytes, and the load of the busiest hop of these paths.
+
+        Each amount counts in the choice of later paths. In the end all amounts are removed from the hops.
+        """
         chosen: list[Path] = []
         uses: Counter[Path] = Counter()
         for amount in amounts:
@@ -126,13 +143,13 @@ class _Hops:
         return chosen, busiest
 
     def busiest_of(self, paths: Sequence[Path], amounts: Sequence[float]) -> float:
-        """Return the load of the busiest hop of these paths with these amounts on them."""
+        """Put an amount of bytes on each path, for good; return the load of the busiest hop of the paths."""
         for path, amount in zip(paths, amounts, strict=True):
             self.add(path, amount)
         return max(self.load(path) for path in dict.fromkeys(paths))
 
     def _cost(self, path: Path, amount: float) -> float:
-        # Rounded: sums in another order differ by floating-point noise.
+        # Rounded, because sums of the same bytes in different orders differ by floating-point noise.
         return round(self.load(path, amount) + _HOP_COST * len(path), 9)
 
     def _rate(self, hop: Pair) -> int:

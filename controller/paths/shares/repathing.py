@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that replace silent paths: an agent hears nothing, and no controller knows which link is at fault."""
+"""Repathing: replacement of silent paths, while no controller knows which link is at fault.
+
+A path is silent if an agent has reported repeated timeouts of its frames on the path.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -10,18 +13,27 @@ from controller.plan.entry import Path, hops_of
 
 __all__ = ["repath"]
 
-# Hops up to which paths are searched while some hop of every path found is a hop of a silent path too.
+# From this many hops on, the search ends once it has any path, even if too few paths avoid all silent hops.
 _SEARCHED_HOPS = 4
 
 
 def repath(
     choice: PathChoice, routes: Sequence[Path | None], silent: Collection[Path]
 ) -> tuple[Path | None, ...]:
-    """Return the paths of one destination with silent paths replaced by working paths, if there are any.
+    """Return the paths of one destination with each silent path replaced; without a replacement it stays.
 
-    Any path that the turn rules permit and a source route steers may replace them; the strategies
-    `shortest`, `tables` and `hashed` have no others. Paths whose hops the fewest silent paths use come first,
-    then paths whose hops the fewest chosen paths use, then paths of few hops.
+    Any path that the turn rules permit and a source route steers can replace a silent path. Pairs that use
+    no longer paths, such as those of strategies `shortest`, `tables` and `hashed`, choose among their
+    candidates only.
+
+    A bucket takes the path whose hops occur least often in silent paths. Among equals it takes the path whose
+    hops occur least often in the paths chosen for earlier buckets, then the path of fewest hops. A path is
+    chosen again only after all others have been chosen.
+
+    Args:
+        choice: Permitted paths over the links that work.
+        routes: The path of each bucket; None for a bucket without a path.
+        silent: The silent paths.
     """
     lost = [bucket for bucket, path in enumerate(routes) if path in silent]
     if not lost:
@@ -52,7 +64,10 @@ def _permitted(
     uses: Counter[tuple[str, str]],
     wanted: int,
 ) -> list[Path]:
-    """Return permitted paths that are not silent, of few hops first, until enough avoid all silent hops."""
+    """Return permitted paths that are not silent, fewest hops first.
+
+    The search ends when `wanted` paths avoid all hops of silent paths, or at 4 hops if there is any path.
+    """
     if not choice.uses_longer_paths(source, destination):
         return [path for path in choice.candidates(source, destination) if path not in silent]
     paths: list[Path] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standby paths: buckets of a pair whose paths carry nothing as planned, for failures and for congestion."""
+"""Standby paths: paths in buckets of weight 0, which carry data only after a failure or in congestion."""
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
@@ -9,9 +9,9 @@ from controller.plan.entry import BUCKETS, Pair, Path, hops_of
 
 __all__ = ["add_standby_paths", "standby_beside_one"]
 
-# Paths of a pair below which an adaptive source gets standby paths of three hops.
+# An adaptive source with fewer paths to a destination gets standby paths of three hops as well.
 _ENOUGH = 4
-# Hops of longer standby paths, for pairs that lack others.
+# Numbers of hops of standby paths that are no candidates, in the order of the search.
 _LONGER = (3, 4)
 
 
@@ -24,10 +24,19 @@ def add_standby_paths(
     *,
     adaptive: bool,
 ) -> None:
-    """Give up to `most` buckets of a pair to paths that share no link with its paths.
+    """Give up to `most` buckets of a pair to standby paths, without any hop of its paths in use.
 
-    Pairs with a single path get them; if sources are `adaptive` all pairs do. Where candidates give none,
-    or too few for adaptive sources, permitted paths of three hops stand by, or of four if none has three.
+    Standby paths come from the candidates first. If no candidate can stand by, permitted paths of three hops
+    do, or paths of four hops if there are none of three. Pairs of adaptive sources that have fewer than four
+    paths, standby paths included, get paths of three hops too.
+
+    Args:
+        choice: Permitted paths over the links that work.
+        routes: The path of each of the 16 buckets, by pair; changed in place.
+        weights: The weight of each bucket, by pair; changed in place. A missing pair has equal weights.
+        candidates: Paths among which each pair may choose.
+        most: Largest number of standby paths of a pair; 0 changes nothing.
+        adaptive: Every pair gets standby paths; otherwise only pairs with a single path in use do.
     """
     for pair, paths in routes.items() if most else ():
         distinct = dict.fromkeys(paths)
@@ -47,7 +56,7 @@ def add_standby_paths(
 
 
 def _longer(choice: PathChoice, pair: Pair, used: Container[Pair], known: Sequence[Path]) -> list[Path]:
-    """Return the shortest longer paths without a link of the paths in use."""
+    """Return paths of three hops without a hop in `used`; of four if there is none and `known` is empty."""
     for hops in _LONGER if choice.uses_longer_paths(*pair) else ():
         paths = [
             path
@@ -77,7 +86,10 @@ def _beside_one(paths: Sequence[Path], others: Sequence[Path]) -> tuple[tuple[Pa
 def _beside_several(
     paths: Sequence[Path], exact: Sequence[float] | None, others: Sequence[Path]
 ) -> tuple[tuple[Path, ...], tuple[float, ...]]:
-    """Take buckets from the paths that have the most; the share of every path stays."""
+    """Give each standby path a bucket of the path with most buckets; paths in use keep their shares.
+
+    Standby paths that remain when every path in use has a single bucket get none.
+    """
     shares = dict.fromkeys(paths, 0.0)
     for path, weight in zip(paths, exact or [1 / BUCKETS] * BUCKETS, strict=True):
         shares[path] += weight

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of paths: equal, by rate, or minimising the busiest link's load for a demand; and apportionment."""
+"""Shares of paths that minimise the busiest link's load for a demand, and their apportionment to buckets."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
@@ -33,17 +33,21 @@ T = TypeVar("T")
 # Bytes to be sent from one node to another.
 Demand = Mapping[Pair, float]
 
-# Cost of a hop, in units of the utilisation that the largest demand causes on its own: enough to choose the
-# short path among equals, too little to make the busiest link any busier.
+# Cost of one hop of all bytes, in units of the utilisation that the largest demand causes on its own. It is
+# enough to prefer the shorter of two equal paths, and too little to make the busiest link any busier.
 _HOP_COST = 1e-3
 
-# Shares this near to sixteenths, in sixteenths, are sixteenths; smaller shares than the least are noise.
+# A share is a multiple of 1/16 if it differs from one by less than _EXACT sixteenths. Shares up to
+# _LEAST_SHARE are numerical noise.
 _EXACT = 1e-4
 _LEAST_SHARE = 1e-4
 
 
 def rate_between(fabric: Fabric, node: str, neighbour: str, failed: Set[str] = frozenset()) -> int:
-    """Return the rate of a hop in bit/s: of all parallel links that have not `failed`."""
+    """Return the rate of a hop in bit/s: the sum of the parallel links that have not `failed`.
+
+    A link without parallel links counts even if it has failed.
+    """
     if not fabric.has_parallel:
         return fabric.link_between(node, neighbour).rate_bps
     return _rate_of_parallel(fabric, node, neighbour, frozenset(failed))
@@ -71,11 +75,15 @@ def check_demand(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
 @final
 @dataclass(frozen=True, slots=True)
 class SharedLoad:
-    """Shares of each pair's paths, and the linear program's prices of links.
+    """Solution of the linear program: shares of each pair's paths, and the prices of hops.
 
-    `utilisation` is that of the busiest link: 1 is what the largest demand causes alone on a link of the rate
-    `fastest`, in bit/s, the largest of all links of the paths.
-    `prices` are what a byte costs on a hop beside `hop_cost`, `pair_costs` what a byte of a pair costs now.
+    Attributes:
+        shares: Shares of each pair's paths, in the order of the paths.
+        utilisation: Utilisation of the busiest hop; 1 is the largest demand alone on the fastest hop.
+        fastest: Rate in bit/s of the fastest hop of all paths.
+        hop_cost: Cost of a byte on any hop.
+        prices: Cost of a byte on each hop, in addition to `hop_cost`.
+        pair_costs: Cost of a byte of each pair on its cheapest path of the program.
     """
 
     shares: dict[Pair, list[float]]
@@ -101,9 +109,10 @@ def minimise_utilisation(
 
 
 def utilisation_bound(finder: PathFinder, demand: Mapping[Pair, float], fastest: float) -> float:
-    """Return a bound below the utilisation of the busiest link, in units of `SharedLoad.utilisation`.
+    """Return a lower bound on the utilisation of the busiest hop, in units of `SharedLoad.utilisation`.
 
-    The bytes of a node leave and enter by its working links, and all bytes take at least their fewest hops.
+    The bound is the greater of two: the bytes that a node sends or receives over the rates of its working
+    links, and the bytes of all pairs, each times its fewest hops, over the rates of all working links.
     """
     fabric = finder.fabric
     rates: dict[str, int] = {}
@@ -147,11 +156,11 @@ def share_load(
             load_rows.append(channel_row[hop])
             load_columns.append(column)
             amounts.append(demand[pair])
-    # Scaled so that the largest demand alone on the fastest link is a utilisation of 1.
+    # Scaled so that the largest demand alone on the fastest hop is a utilisation of 1.
     rate = np.array(rates)
     load = np.array(amounts) / max(demand.values()) / rate[load_rows] * rate.max()
     channels, busiest = len(rates), len(paths)
-    # Rows: bytes on a channel less those of the busiest link, then the shares of a pair.
+    # Rows: the load of each hop minus the load of the busiest hop, then the sum of the shares of each pair.
     matrix = SparseMatrix(
         np.concatenate([load_rows, np.arange(channels), [channels + pair_row[pair] for pair, _ in paths]]),
         np.concatenate([load_columns, np.full(channels, busiest), np.arange(len(paths))]),
@@ -174,7 +183,7 @@ def share_load(
     for (pair, _), share in zip(paths, solved.x, strict=False):
         shares[pair].append(max(float(share), 0.0))
     total = sum(demand.values())
-    # A byte on a hop adds so much to the row of the hop.
+    # What one byte on a hop adds to the row of the hop.
     unit = rate.max() / max(demand.values()) / rate
     prices = -solved.row_duals[:channels] * unit
     return SharedLoad(
@@ -195,9 +204,9 @@ def apportion(
 ) -> tuple[T, ...]:
     """Apportion buckets, by default 16, to paths in proportion to the weights, by largest remainder.
 
-    The buckets of a path are spread over the range, so a sender that counts through them sends evenly. If
-    there are more paths of equal weight than buckets, `offset` decides which paths have none, so that pairs
-    with different offsets use different paths.
+    The buckets of a path are spread over the range, so that a sender that takes the buckets in order sends
+    evenly. If there are more paths of equal weight than buckets, `offset` decides which paths have no bucket,
+    so that pairs with different offsets use different paths.
     """
     order = _spread_order(len(paths), offset, buckets)
     total = sum(weights)
@@ -219,10 +228,10 @@ def apportion(
 def divide(
     paths: Sequence[T], shares: Sequence[float], offset: int = 0
 ) -> tuple[tuple[T, ...], tuple[float, ...] | None]:
-    """Return the path of each bucket and the weight of each bucket; no weights if all buckets count alike.
+    """Return the path of each bucket and the weight of each bucket; None if all weights are equal.
 
-    Shares that are no sixteenths keep their exact value as weights: every path with a share, up to 16, has
-    at least one bucket.
+    If all shares are multiples of 1/16, the number of buckets expresses them. Otherwise the weights keep the
+    exact shares: each path with a share has at least one bucket, or the 16 largest shares if there are more.
     """
     whole = [round(share * BUCKETS) for share in shares]
     if all(abs(share * BUCKETS - count) < _EXACT for share, count in zip(shares, whole, strict=True)):
@@ -241,7 +250,7 @@ def divide(
 
 
 def _spread_order(count: int, turn: int, buckets: int) -> Sequence[int]:
-    """Return the rank of each of `count` paths in the order of preference, which spreads adjacent paths."""
+    """Return the rank of each of `count` paths in an order of preference that sets adjacent paths apart."""
     if count <= buckets:
         return range(count)
     step = next(step for step in range(round(count * 0.618), count) if gcd(step, count) == 1)
