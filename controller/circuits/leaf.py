@@ -39,7 +39,7 @@ def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None 
     """
     if tau < 2 or tau % 2:
         raise PlanError(
-            f"a leaf has {tau} links to a spine, which is odd",
+            f"leaf_plan expects an even number of links of a leaf to a spine, 2 or more; got {tau}",
             remedy="use leaf_split for odd numbers of links",
         )
     return allocate(check_leaves(leaves, spines * tau), spines, tau, standing)

@@ -63,10 +63,16 @@ class Job:
                 f"{self.overlap:g} overlap",
                 remedy="give at least one GPU, no time below 0, an overlap of 0 to 1",
             )
-        if self.paths.ndim != 3 or len(self.paths) != len(self.amounts) or (self.amounts < 0).any():
+        if self.paths.ndim != 3 or len(self.paths) != len(self.amounts):
             raise PlanError(
-                f"job {self.name} has {len(self.amounts)} flows, but paths of shape {self.paths.shape}",
-                remedy="give an amount of 0 or more and a row of paths to each flow",
+                f"job {self.name} has {len(self.amounts)} amounts, but paths of shape {self.paths.shape}",
+                remedy="give an amount and a row of paths to each flow",
+            )
+        if (self.amounts < 0).any():
+            flow = int(np.argmin(self.amounts))
+            raise PlanError(
+                f"job {self.name}: flow {flow} cannot carry {self.amounts[flow]:g} bytes",
+                remedy="give an amount of 0 or more",
             )
         if len(self.paths) and not self.candidates.any(axis=1).all():
             flow = int(np.argmin(self.candidates.any(axis=1)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from controller.plan.entry import Hashing
 from harness.report.figures.plot import DASHES, INK, colour, plain, svg_of
 from papers.hpn.allreduces import Workload, imbalance, steps
 from topologies.families.hpn.shape import planned
@@ -31,17 +32,14 @@ def plot_svg(seeds: Sequence[int]) -> str:
 
 
 def _ports(axes: Axes) -> None:
-    lines = {
+    lines: dict[str, tuple[int, Hashing]] = {
         "typical Clos, same bits": (1, "identical"),
         "typical Clos, bits by level": (1, "per-tier"),
         "two planes, same bits": (2, "identical"),
     }
     for index, (label, (planes, hashing)) in enumerate(lines.items()):
         shape = planned(4, 32, 8, aggs=60, planes=planes)
-        result = [
-            imbalance(shape, "identical" if hashing == "identical" else "per-tier", count).nic
-            for count in _COUNTS
-        ]
+        result = [imbalance(shape, hashing, count).nic for count in _COUNTS]
         style = DASHES[index % len(DASHES)]
         axes.plot(_COUNTS, result, color=colour(index), linestyle=style, marker="o", label=label)
     axes.set_xscale("log", base=2)

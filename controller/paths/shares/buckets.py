@@ -96,7 +96,7 @@ def add_standby_rows(
 ) -> tuple[dict[int, tuple[float, ...]], NDArray[np.int64], NDArray[np.bool_]]:
     """Give up to `most` buckets of each pair with a single path in use to standby paths.
 
-    A candidate can stand by if it has no hop in common with the path in use.
+    A candidate can stand by if it shares no link with the path in use, in either direction.
 
     Args:
         paths: Candidates of each pair, the preferred candidate first.
@@ -109,14 +109,16 @@ def add_standby_rows(
         of the usable pairs that have one path in use and no candidate that can stand by.
     """
     single = usable & (buckets == buckets[:, :1]).all(axis=1)
-    used = paths.hops[buckets[:, 0]]
+    # Hops 2 n and 2 n + 1 are the two directions of link n; -1 pads short paths.
+    links = paths.hops >> 1
+    used = links[buckets[:, 0]]
     chosen = np.flatnonzero(single)
     at, rows = ragged(paths.first[chosen], paths.first[chosen + 1])
-    hops = paths.hops[rows]
+    others = links[rows]
     meets = np.zeros(len(rows), np.bool_)
     for column in used[chosen].T:
         mine = column[at][:, None]
-        meets |= ((hops == mine) & (mine >= 0)).any(axis=1)
+        meets |= ((others == mine) & (mine >= 0)).any(axis=1)
     at, rows = at[~meets], rows[~meets]
     # Each pair gets the first `most` of the candidates that can stand by.
     begin = np.searchsorted(at, np.arange(len(chosen)))

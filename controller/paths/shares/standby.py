@@ -2,7 +2,7 @@
 """Standby paths: paths in buckets of weight 0, which carry data only after a failure or in congestion."""
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from controller.paths.choice import PathChoice
 from controller.plan.entry import BUCKETS, Pair, Path, hops_of
@@ -24,7 +24,7 @@ def add_standby_paths(
     *,
     adaptive: bool,
 ) -> None:
-    """Give up to `most` buckets of a pair to standby paths, without any hop of its paths in use.
+    """Give up to `most` buckets of a pair to standby paths, without any link of its paths in use, either way.
 
     Standby paths come from the candidates first. If no candidate can stand by, permitted paths of three hops
     do, or paths of four hops if there are none of three. Pairs of adaptive sources that have fewer than four
@@ -42,8 +42,8 @@ def add_standby_paths(
         distinct = dict.fromkeys(paths)
         if len(distinct) > 1 and not adaptive:
             continue
-        used = {hop for path in distinct for hop in hops_of(path)}
-        others = [path for path in candidates[pair] if used.isdisjoint(hops_of(path))]
+        used = {link for path in distinct for link in _links_of(path)}
+        others = [path for path in candidates[pair] if used.isdisjoint(_links_of(path))]
         if not others or (adaptive and len(distinct) + len(others) < _ENOUGH):
             others += _longer(choice, pair, used, others)
         others = others[: min(most, BUCKETS - len(distinct))]
@@ -55,13 +55,18 @@ def add_standby_paths(
             routes[pair], weights[pair] = _beside_several(paths, weights.get(pair), others)
 
 
-def _longer(choice: PathChoice, pair: Pair, used: Container[Pair], known: Sequence[Path]) -> list[Path]:
-    """Return paths of three hops without a hop in `used`; of four if there is none and `known` is empty."""
+def _links_of(path: Path) -> set[frozenset[str]]:
+    """Return the links of a path, each by the names of its two ends: a failure takes both directions."""
+    return {frozenset(hop) for hop in hops_of(path)}
+
+
+def _longer(choice: PathChoice, pair: Pair, used: Set[frozenset[str]], known: Sequence[Path]) -> list[Path]:
+    """Return paths of three hops without a link in `used`; of four if there is none and `known` is empty."""
     for hops in _LONGER if choice.uses_longer_paths(*pair) else ():
         paths = [
             path
             for path in choice.paths_of_length(*pair, hops)
-            if path not in known and not any(hop in used for hop in hops_of(path))
+            if path not in known and used.isdisjoint(_links_of(path))
         ]
         if paths or known:
             return paths

@@ -83,7 +83,7 @@ def test_a_leaf_that_wants_too_much_is_named() -> None:
     demand = np.array([[0, 5], [5, 0]])
     with pytest.raises(PlanError, match="leaf 0 asks for 5 circuits, but has 4 links to spines"):
         leaf_split(demand, 2, 2)
-    with pytest.raises(PlanError, match="a leaf has 1 links to a spine, which is odd"):
+    with pytest.raises(PlanError, match="even number of links of a leaf to a spine, 2 or more; got 1"):
         leaf_plan(demand, 8, 1)
     with pytest.raises(PlanError, match="5 flows between Pods 0 and 1 have 4 circuits"):
         pod_centric_split(demand, 1, np.array([[[0, 4], [4, 0]]]))

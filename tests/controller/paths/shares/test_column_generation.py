@@ -6,15 +6,19 @@ from collections import Counter, defaultdict
 from itertools import pairwise, permutations
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from controller import make_plan
 from controller.deadlock.turn_rules import RULE_NAMES
 from controller.paths.finder import PathFinder
+from controller.paths.shares.buckets import add_standby_rows
 from controller.paths.shares.column_generation import _add_columns, _LayeredSearch
+from controller.paths.shares.standby import add_standby_paths
 from controller.paths.shares.weights import divide, share_load
+from controller.plan.path_columns import PathColumns
 from controller.plan.plan import Plan
-from controller.schemes.registry import rule_set
+from controller.schemes.registry import rule_set, scheme_for
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies.families.full_mesh import full_mesh
 
@@ -187,3 +191,18 @@ def test_shares_of_planned_paths_stay_beside_standby_paths() -> None:
     for pair in (("npu0", "npu9"), ("npu3", "npu20")):
         static, adaptive = (plan.shares(*pair) for plan in plans)
         assert {path: share for path, share in adaptive.items() if share} == pytest.approx(static)
+
+
+def test_a_standby_path_does_not_cross_a_link_in_use_backwards() -> None:
+    mesh = full_mesh([4])
+    pair = ("npu0", "npu3")
+    used, backwards = ("npu0", "npu1", "npu2", "npu3"), ("npu0", "npu2", "npu1", "npu3")
+    candidates = {pair: [used, backwards, pair]}
+    routes, weights = {pair: (used,) * 16}, {}
+    add_standby_paths(scheme_for(mesh), routes, weights, candidates, 4, adaptive=False)
+    assert set(routes[pair]) == {used, pair}
+    columns = PathColumns.of(mesh, candidates)
+    buckets = np.zeros((1, 16), np.int64)
+    _, counts, _ = add_standby_rows(columns, buckets, 4, np.ones(1, np.bool_))
+    assert counts.tolist() == [1]
+    assert set(buckets[0].tolist()) == {0, 2}
