@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least time of a collective that switches carry out."""
+"""Lower bound of the time of a collective whose values the switches combine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ def tree_bound_ps(
 ) -> int:
     """Return a lower bound of the time in which a tree carries blocks, in ps.
 
-    `blocks` has their number by source and owner, leaves or None for all leaves. Every link carries a frame
-    for each block up and down. It has `filled_bytes` where it comes from a source, or leads to an owner, and
-    else `short_bytes`. The last block goes up and down the longest way.
+    Every link carries one frame for each block upwards and one downwards. The last block then travels up and
+    down the longest path of the tree.
+
+    Args:
+        fabric: The fabric of the tree.
+        tree: The tree.
+        blocks: Number of blocks by (source, owner): numbers of leaves, or None for all leaves.
+        short_bytes: Size of a frame without values.
+        filled_bytes: Size of a frame with values: below the block's source on the way up, and below its
+            owner on the way down.
     """
     total = sum(blocks.values())
     busiest = 0.0
@@ -41,9 +48,9 @@ def tree_bound_ps(
 
 
 def round_trip_ps(fabric: Fabric, tree: SwitchTree, frame_bytes: int = 0) -> int:
-    """Return the time of a frame up the longest way of a tree and down again, without other frames, in ps.
+    """Return the time in ps of a frame up the longest path of an idle tree and down again.
 
-    Switches send a frame on once they have all of it.
+    Switches store a whole frame before they forward it.
     """
     longest = 0
     for leaf in tree.leaves:
@@ -56,7 +63,7 @@ def round_trip_ps(fabric: Fabric, tree: SwitchTree, frame_bytes: int = 0) -> int
 
 
 def full_rate_slots(fabric: Fabric, tree: SwitchTree, frame_bytes: int) -> float:
-    """Return the slots with which a tree sends at the rate of its slowest link: round trip times rate."""
+    """Return the slots that keep the slowest link of a tree busy: rate times round trip, in frames."""
     return round_trip_ps(fabric, tree, frame_bytes) * _slowest(tree) / 10**12 / (8 * frame_bytes)
 
 

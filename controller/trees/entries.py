@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows and multicast groups by which the switches of a tree know it (p4/control/reduce)."""
+"""Table rows and multicast groups of the switches of a tree (p4/control/reduce)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERY_LEAF = 0xFFFF
 @final
 @dataclass(frozen=True, slots=True)
 class TreeRows:
-    """Rows of one switch for a tree, and the ports of the multicast group by which results go down."""
+    """Rows of one switch for a tree, and its multicast group: the ports to its children."""
 
     rows: tuple[Entry, ...]
     group: int
@@ -76,9 +76,9 @@ def _rows(fabric: Fabric, allotment: Allotment, switch: str, vls: Mapping[tuple[
 def tree_vls(fabric: Fabric, rules: RuleSet, tree: SwitchTree) -> dict[tuple[str, str], int]:
     """Return the VL of each hop of a tree, up and down.
 
-    A frame that a switch sends waits for the same links as a frame that goes on from any of the hops by which
-    contributions or the result come. It leaves on the highest VL of those turns, so that the proof of no
-    deadlock for routes holds for trees.
+    A switch combines frames of several ingress hops into one frame. For deadlock, the frame counts as
+    forwarded from each of these hops. The turn rules give a VL for each turn; the frame takes the highest, so
+    that the proof of no deadlock for routes also covers trees.
 
     Raises:
         PlanError: The rules forbid a turn.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees over a fabric that share no link: in a fabric of planes one in each plane."""
+"""Trees over a fabric that share no link. A fabric of several planes gets one tree in each plane."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topologies import Fabric
 __all__ = ["MAX_CHILDREN", "lay_trees"]
 
 MAX_CHILDREN = 256
-"""Children of a switch in a tree: bits of children_t (p4/include/reduction.p4)."""
+"""Largest number of children of a switch in a tree: bits of children_t (p4/include/reduction.p4)."""
 
 Neighbours = Mapping[str, Sequence[str]]
 
@@ -21,10 +21,16 @@ Neighbours = Mapping[str, Sequence[str]]
 def lay_trees(
     fabric: Fabric, members: Sequence[str], *, failed: Set[str] = frozenset(), most: int | None = None
 ) -> tuple[SwitchTree, ...]:
-    """Return trees over members that share no link, as many as there are, or `most`.
+    """Return trees over members that share no link.
 
-    A tree descends from a switch of a higher tier to one of a lower; its root is of the lowest tier that
-    reaches all members. Where switches have no tiers, a tree has the shortest ways from its root.
+    The root of a tree is a switch of the lowest tier that reaches all members; each child is of a lower tier
+    than its parent. If switches have no tiers, a tree consists of shortest paths from its root.
+
+    Args:
+        fabric: The fabric.
+        members: Leaves of each tree.
+        failed: Names of links that do not work.
+        most: Largest number of trees; None: as many as are found.
 
     Raises:
         PlanError: No switch reaches all members over working links.
@@ -40,7 +46,7 @@ def lay_trees(
     if not trees:
         raise PlanError(
             f"fabric {fabric.name} has no switch that leads to all of {', '.join(members[:3])} ...",
-            remedy="name members below common switches, or use another algorithm: in a mesh NPUs add up",
+            remedy="name members below common switches, or use an algorithm without switches, such as direct",
         )
     return tuple(trees)
 
@@ -65,7 +71,7 @@ def _next_tree(fabric: Fabric, members: Sequence[str], used: Set[str]) -> Switch
 
 
 def _downward(fabric: Fabric, used: Set[str]) -> dict[str, list[str]]:
-    """Return the neighbours of lower tiers of each switch, over links that are not used."""
+    """Return the neighbours of lower tiers of each switch over links that are not in `used`."""
     below: dict[str, list[str]] = {node.name: [] for node in fabric.switches}
     for switch in fabric.switches:
         for name in fabric.neighbours(switch.name):
@@ -79,7 +85,7 @@ def _is_free(fabric: Fabric, node: str, neighbour: str, used: Set[str]) -> bool:
 
 
 def _tree(fabric: Fabric, root: str, children: Mapping[str, tuple[str, ...]], used: Set[str]) -> SwitchTree:
-    """Return the tree with these children over the first links that are free."""
+    """Return the tree with the given children, over the first free link of each hop."""
     links = {
         child: next(link for link in fabric.links_between(switch, child) if link.name not in used)
         for switch, below in children.items()
@@ -89,7 +95,7 @@ def _tree(fabric: Fabric, root: str, children: Mapping[str, tuple[str, ...]], us
 
 
 def _below(root: str, below: Neighbours, reached: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
-    """Return the children of switches from a root downwards; each member has the first way that there is."""
+    """Return the children of each switch below a root; a member joins by the first path to it."""
     children: dict[str, tuple[str, ...]] = {}
     waiting = deque([(root, reached[root])])
     while waiting:
@@ -109,7 +115,7 @@ def _below(root: str, below: Neighbours, reached: Mapping[str, int]) -> dict[str
 def _nearest(
     fabric: Fabric, root: str, members: Sequence[str], used: Set[str]
 ) -> dict[str, tuple[str, ...]] | None:
-    """Return the children of switches on the shortest ways from a root; None if a member is out of reach."""
+    """Return the children of each switch on shortest paths from a root; None if a member has no path."""
     parents: dict[str, str] = {root: ""}
     waiting = deque([root])
     while waiting:

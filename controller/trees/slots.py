@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of switches, which jobs share: the controller gives a tree a range of them and takes it back."""
+"""Allocation of the switches' cells: a tree of a job gets a range of cells, and gives it back at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TREES = 256
 """Trees of a switch: REDUCE_TREES of p4/include/reduction.p4."""
 
 MAX_BLOCK = (1 << 32) - 1
-"""Last number of a block that a frame can name."""
+"""Largest block number in a frame."""
 
 
 # A multicast group has the number of its tree plus 1, in 16 bits.
@@ -29,9 +29,9 @@ _NUMBERS = (1 << 16) - 1
 @final
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """Cells of a tree: `window` slots of two versions, from `bases[switch]` on at each of its switches.
+    """Cells of a tree at each of its switches: `window` slots with two versions, from `bases[switch]` on.
 
-    Its blocks are numbered from `first_block` on, above those that the cells have had.
+    Blocks are numbered from `first_block`, which is above all block numbers that the cells have held before.
     """
 
     number: int
@@ -79,14 +79,14 @@ class SlotPool:
         return allotment
 
     def _number(self) -> int:
-        """Return a number that no tree has had for long: late frames of a tree must find no other."""
+        """Return the least recently used free number: late frames of a tree must not meet another tree."""
         while self._next in self._given:
             self._next = (self._next + 1) % _NUMBERS
         number, self._next = self._next, (self._next + 1) % _NUMBERS
         return number
 
     def take_back(self, number: int, blocks: int) -> None:
-        """Take the cells of a tree back, which has had `blocks` blocks.
+        """Free the cells of a tree that has used `blocks` block numbers.
 
         Raises:
             PlanError: The tree has no cells, or its blocks have no number left.

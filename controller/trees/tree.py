@@ -17,9 +17,13 @@ __all__ = ["SwitchTree"]
 class SwitchTree:
     """A tree whose inner nodes are switches and whose leaves are members.
 
-    `children` has the children of each switch, the root first, and each switch before those below it. Leaves
-    are numbered from the left, so that those below a node are consecutive: `spans` has the first and last
-    leaf of each node. `links` has the link from each child to its parent.
+    Attributes:
+        root: Name of the switch at the top.
+        children: Children of each switch; a switch comes before the switches below it, so the root is first.
+        links: Link from each child to its parent.
+        spans: Numbers of the first and last leaf below each node. Leaves are numbered from the left, so the
+            leaves below a node are consecutive.
+        parents: Parent of each node but the root.
     """
 
     root: str
@@ -62,7 +66,7 @@ class SwitchTree:
         return link.far(neighbour).port
 
     def path_up(self, name: str) -> tuple[str, ...]:
-        """Return the nodes from one to the root, both included."""
+        """Return the nodes from node `name` to the root, both included."""
         path = [name]
         while path[-1] != self.root:
             path.append(self.parents[path[-1]])

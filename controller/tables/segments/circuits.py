@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Next hops over a core of optical circuits (LumosCore), which join switches along a dimension into a mesh.
 
-Only the circuits of that mesh are links, several may be parallel, and they change. So a source route steers a
-frame up to its spine, and the tables lead it from there:
+The links of that mesh are the current circuits: they change, and several may be parallel. A source route
+therefore steers a frame up to its spine only, and the tables forward it over the circuits:
 
-    in a spine  frames for other Pods take the circuits to the destination's Pod, or, without such a circuit,
-                those to a third Pod that has some: a group of ports
-    in a leaf   frames are shared over the spines in proportion to each spine's circuits to the destination's
-                Pod; third Pods count only where no spine has a circuit: a group of spines if shares differ
+    in a spine  A frame for another Pod takes a circuit to the destination's Pod. A spine without such a
+                circuit sends it to a third Pod that has one. Several ports form a group.
+    in a leaf   Frames are shared over the spines in proportion to each spine's circuits to the destination's
+                Pod. If no spine has a circuit to it, circuits by third Pods count. If the shares of the
+                spines differ, the spines form a group.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ _ROUNDS = 16
 
 
 def dependent_switches(fabric: Fabric, node: str) -> tuple[str, ...]:
-    """Return the switches below a switch of the core: its circuits decide their shares."""
+    """Return the switches below a switch of the core, whose shares depend on its circuits."""
     if node not in core_dimensions(fabric):
         return ()
     own = fabric.node(node).tier
@@ -46,18 +47,18 @@ def spine_segments(finder: PathFinder, here: Node) -> list[Segment]:
     """Return the segments of a switch of the core for other Pods."""
     fabric, axis = finder.fabric, core_dimensions(finder.fabric)[here.name]
     ports = {
-        place: _ports_towards(finder, here.name, neighbour)
-        for place, neighbour in _line_members(fabric, here.name).items()
+        coordinate: _ports_towards(finder, here.name, neighbour)
+        for coordinate, neighbour in _line_members(fabric, here.name).items()
         if neighbour != here.name
     }
     room = _max_group_size(sum(len(numbers) > 1 for numbers in ports.values()))
     groups = len(_lines_of_core(fabric))
     array: list[NextHop] = [None] * (fabric.address_plan.mask(_field_name(fabric, axis)) + 1)
-    for place, numbers in ports.items():
+    for coordinate, numbers in ports.items():
         if len(numbers) > 1:
-            array[place] = _even_group(numbers, room, groups)
+            array[coordinate] = _even_group(numbers, room, groups)
         elif numbers and (end := fabric.peer(here.name, numbers[0])):
-            array[place] = end.node
+            array[coordinate] = end.node
     return _segments(fabric, axis, here.address, array)
 
 
@@ -81,23 +82,23 @@ def _leaf_array(finder: PathFinder, above: tuple[str, ...], up: NextHop, own: in
     fabric = finder.fabric
     axis = core_dimensions(fabric)[above[0]]
     lines = {name: _circuits_of_line(finder, name) for name in above}
-    places = sorted({place for line in lines.values() for place in line.members})
-    slots = min(_shared_group_size(len(above)), _max_group_size(len(places) + 1))
+    pods = sorted({pod for line in lines.values() for pod in line.members})
+    slots = min(_shared_group_size(len(above)), _max_group_size(len(pods) + 1))
     array: list[NextHop] = [None] * (fabric.address_plan.mask(_field_name(fabric, axis)) + 1)
-    for place in places:
-        array[place] = up
-        if place == own:
+    for pod in pods:
+        array[pod] = up
+        if pod == own:
             continue
-        shares = [line.direct_to(name, place) for name, line in lines.items()]
+        shares = [line.direct_to(name, pod) for name, line in lines.items()]
         if not any(shares):
-            shares = [line.relayed_to(name, place) for name, line in lines.items()]
+            shares = [line.relayed_to(name, pod) for name, line in lines.items()]
         if len(set(shares)) > 1:
             used = [(name, share) for name, share in zip(above, shares, strict=True) if share]
             dealt = apportion([name for name, _ in used], [share for _, share in used], buckets=slots)
-            array[place] = dealt if len(used) > 1 else used[0][0]
+            array[pod] = dealt if len(used) > 1 else used[0][0]
         elif not any(shares):
-            array[place] = None
-    return [] if all(array[place] == up for place in places) else array
+            array[pod] = None
+    return [] if all(array[pod] == up for pod in pods) else array
 
 
 def _segments(fabric: Fabric, axis: int, address: int, array: Sequence[NextHop]) -> list[Segment]:
@@ -120,7 +121,7 @@ def _field_name(fabric: Fabric, axis: int) -> str:
 
 
 def _line_members(fabric: Fabric, node: str) -> dict[int, str]:
-    """Return the switches that circuits may join to a switch, and itself, by coordinate."""
+    """Return a switch and all switches that circuits may join to it, by coordinate."""
     lines = _lines_of_core(fabric)
     axis = core_dimensions(fabric)[node]
     return lines[_without_axis(fabric.node(node).coordinates, axis)]
@@ -128,16 +129,20 @@ def _line_members(fabric: Fabric, node: str) -> dict[int, str]:
 
 @computed_once
 def _lines_of_core(fabric: Fabric) -> dict[tuple[int, ...], dict[int, str]]:
-    """Return the switches of each line of the core by coordinate, by the coordinates that the line shares."""
+    """Return the switches of each line of the core.
+
+    The outer key is the coordinates that the switches of a line have in common; the inner key is the
+    coordinate along the line.
+    """
     lines: dict[tuple[int, ...], dict[int, str]] = {}
     for name, axis in core_dimensions(fabric).items():
-        place = fabric.node(name).coordinates
-        lines.setdefault(_without_axis(place, axis), {})[place[axis]] = name
+        coordinates = fabric.node(name).coordinates
+        lines.setdefault(_without_axis(coordinates, axis), {})[coordinates[axis]] = name
     return lines
 
 
-def _without_axis(place: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return (*place[:axis], *place[axis + 1 :])
+def _without_axis(coordinates: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*coordinates[:axis], *coordinates[axis + 1 :])
 
 
 @final
@@ -145,8 +150,8 @@ def _without_axis(place: tuple[int, ...], axis: int) -> tuple[int, ...]:
 class _LineCircuits:
     """Working circuits between the switches that circuits may join, `members` by coordinate.
 
-    `direct[i, j]` counts those between the i-th and the j-th member. A relay by a third member can use the
-    fewer of its two hops; `relayed[i, j]` is their sum over all third members.
+    `direct[i, j]` is the number of circuits between members i and j. A third member relays over as many
+    circuits as the smaller of its two hops has; `relayed[i, j]` is the sum over all third members.
     """
 
     members: Mapping[int, str]
@@ -154,20 +159,20 @@ class _LineCircuits:
     direct: NDArray[np.int64]
     relayed: NDArray[np.int64]
 
-    def direct_to(self, switch: str, place: int) -> int:
-        """Return the circuits from a member to the member with a coordinate; 0 if there is no such member."""
-        return self._count(self.direct, switch, place)
+    def direct_to(self, switch: str, coordinate: int) -> int:
+        """Return the number of circuits from a member to that at a coordinate; 0 if there is none."""
+        return self._count(self.direct, switch, coordinate)
 
-    def relayed_to(self, switch: str, place: int) -> int:
-        """Return the circuits that relays from a member to another member can use."""
-        return self._count(self.relayed, switch, place)
+    def relayed_to(self, switch: str, coordinate: int) -> int:
+        """Return the number of circuits by third members, from a member to the member at a coordinate."""
+        return self._count(self.relayed, switch, coordinate)
 
-    def _count(self, counts: NDArray[np.int64], switch: str, place: int) -> int:
-        member = self.members.get(place)
+    def _count(self, counts: NDArray[np.int64], switch: str, coordinate: int) -> int:
+        member = self.members.get(coordinate)
         return 0 if member is None else int(counts[self.position[switch], self.position[member]])
 
     def relays(self, switch: str, neighbour: str) -> Iterator[tuple[str, int]]:
-        """Yield the members that can relay, with the circuits of each."""
+        """Yield each member that can relay, and the number of circuits that it relays over."""
         counts = np.minimum(self.direct[self.position[switch]], self.direct[self.position[neighbour]])
         names = tuple(self.position)
         for third in np.flatnonzero(counts).tolist():
@@ -175,7 +180,7 @@ class _LineCircuits:
 
 
 def _circuits_of_line(finder: PathFinder, switch: str) -> _LineCircuits:
-    """Return the circuits of the line of a switch, counted once for all its members."""
+    """Return the circuits of a switch's line; they are counted once for all switches of the line."""
     return _count_circuits(finder, next(iter(_line_members(finder.fabric, switch).values())))
 
 
@@ -195,7 +200,7 @@ def _count_circuits(finder: PathFinder, first: str) -> _LineCircuits:
 
 
 def _ports_towards(finder: PathFinder, switch: str, neighbour: str) -> list[int]:
-    """Return the ports by which a switch of the core reaches another switch, used equally."""
+    """Return the ports by which a switch of the core reaches another switch; each gets an equal share."""
     if finder.has_link(switch, neighbour):
         return list(finder.ports_to(switch, neighbour))
     ways = _circuits_of_line(finder, switch).relays(switch, neighbour)
@@ -203,7 +208,7 @@ def _ports_towards(finder: PathFinder, switch: str, neighbour: str) -> list[int]
 
 
 def _max_group_size(groups: int) -> int:
-    """Return the largest size of each of so many groups, a power of two."""
+    """Return the largest power of two that `groups` groups can have as their size."""
     return 1 << max((_MEMBERS // max(groups, 1)).bit_length() - 1, 0)
 
 
@@ -215,9 +220,9 @@ def _shared_group_size(ways: int) -> int:
 def _even_group(ports: Sequence[int], room: int, groups: int) -> NextHop:
     """Return a group that shares evenly for any set of values of the low four bits of lb.
 
-    The leaf, or the source by its bucket, has decided which values arrive: with equal shares, every n-th
-    value for n groups of the core. So for each value the upper bits of lb go over the ports in turn, and the
-    next value that arrives together with it begins where the previous value ended.
+    The leaf, or the source by its bucket, decides which values arrive: with equal shares and n groups of the
+    core, every n-th value. For each value, the upper bits of lb select the ports in turn. The next value that
+    arrives at this switch begins at the port after the last port of the previous value.
     """
     rounds = min(_ROUNDS, max(room // BUCKETS, 1))
     if len(ports) <= rounds and len(ports) & (len(ports) - 1) == 0:
