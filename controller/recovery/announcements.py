@@ -5,7 +5,7 @@ Flooding carries a notice over every link in both directions. Here each node get
 end of the link that is nearer to it, along a path without failed links. Three rules make up for what an end
 does not know yet:
 
-    another failure  a node that learns of it sends the notices again whose paths it has cut, by other paths
+    another failure  a node that learns of it repeats, by other paths, the notices whose paths use that link
     a lost end       the first working neighbour of an end that no link reaches any more speaks for it
     the witness      this neighbour is told of every link of the end, so that it knows when to speak
 
@@ -87,7 +87,7 @@ class Announcements:
             yield witness, paths[witness]
 
     def _speaker(self, end: str, scheme: Scheme) -> str | None:
-        """Return the node that speaks for an end of a link: itself if links reach it from this node."""
+        """Return the node that announces for an end of a link: the end itself if this node reaches it."""
         reached = _component(scheme.finder, self._node)
         if end in reached:
             return end

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delivery of one node's notices and subscriptions: each is repeated until its receiver acknowledges it.
 
-The first transmission goes as the node's controller says. Repetitions, and acknowledgements of repetitions,
-go by the shortest paths in turn where source routes can steer them, so that a direction that swallows frames
-does not swallow all of them. UB-Mesh does not describe lost notices; this is derived here.
+The node's controller chooses the path of the first transmission. Repetitions, and acknowledgements of
+repetitions, take the shortest paths in turn if source routes can steer them, so that a link that loses all
+frames in one direction does not lose every repetition. UB-Mesh does not describe lost notices; this project
+adds the repetitions.
 
 A state machine without clock or socket: its driver passes messages and the time in and sends what it returns.
 """
@@ -57,7 +58,7 @@ class Delivery:
         return min((pending.due_ps for pending in self._pending.values()), default=None)
 
     def sent(self, outgoing: Outgoing, now: int) -> None:
-        """Await the acknowledgement of a message; an earlier one to its receiver about the link is void."""
+        """Await the acknowledgement of a message; forget an earlier one to its receiver about its link."""
         message = outgoing.message
         if not isinstance(message, Acknowledgement):
             key = _key(message, outgoing.destination_cna)
@@ -104,7 +105,7 @@ class Delivery:
         self._pending.clear()
 
     def on_timer(self, now: int, failed: frozenset[str]) -> tuple[Outgoing, ...]:
-        """Return the messages to repeat; those repeated often enough become `unconfirmed`."""
+        """Return the messages to repeat; a message with MAX_REPETITIONS repetitions becomes `unconfirmed`."""
         again: list[Outgoing] = []
         for key, pending in list(self._pending.items()):
             if pending.due_ps > now:
@@ -129,7 +130,7 @@ class Delivery:
         turn: int,
         failed: frozenset[str],
     ) -> Outgoing | None:
-        """Return a message along a path to its receiver, other paths in turn; None if none can be steered."""
+        """Return a message along path number `turn` to its receiver; None if no source route steers one."""
         receiver = self._fabric.node_of(destination_cna)
         if receiver is None:
             return None

@@ -168,8 +168,8 @@ class HelloSessions:
     def on_timer(self, now: int) -> HelloAnswer:
         """Do what is due: report silent ports as down and send hellos.
 
-        A port that stays silent is reported again after the same time, because a notice that crossed ours may
-        have said that the link works.
+        A port that stays silent is reported again after the same time: a notice of the other end, sent before
+        that end knew of the failure, may have reported the link as working.
         """
         changes: list[tuple[int, bool]] = []
         for session in self._sessions.values():

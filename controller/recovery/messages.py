@@ -33,7 +33,7 @@ SEQUENCES = 1 << 16
 class Notice:
     """State of one link, named by the address and port of its ends; `origin` is the address of the reporter.
 
-    Both ends number the changes of a link alike, so the two notices of one change differ in `origin` only.
+    Both ends give a change of the link the same number, so the two notices differ in `origin` only.
     """
 
     cna_a: int
@@ -77,10 +77,10 @@ class Acknowledgement:
 @final
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message to send, and the egress port of each hop, the first being this node's.
+    """A message to send, and the egress port of each of its hops, from this node on.
 
-    No ports: the tables lead the message. One port: it goes to the neighbour behind that port. More ports: it
-    takes a source route.
+    Without ports, tables forward the message. With one port, it goes to the neighbour at that port. With more
+    ports, it takes a source route.
     """
 
     message: Notice | Subscription | Acknowledgement
@@ -93,8 +93,8 @@ class Outgoing:
 class Reaction:
     """Updates of this node's tables, to be applied before the notices and subscriptions are sent.
 
-    `lost` gives, by destination CNA, the buckets that led over a failed link or a silent path and now have
-    another route: what this node has sent there by them is lost.
+    `lost` has, by destination CNA, the buckets that used a failed link or a silent path and now have another
+    route. Frames that this node has sent in these buckets are lost.
     """
 
     updates: Sequence[Update] = ()
@@ -128,7 +128,7 @@ def is_newer(sequence: int, known: int) -> bool:
 
 
 class Numbered(Protocol):
-    """A node's controller, as far as the sequence numbers that it knows."""
+    """Anything that knows sequence numbers of links, such as a node's controller."""
 
     @property
     def sequences(self) -> Mapping[str, int]:

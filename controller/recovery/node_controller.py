@@ -4,18 +4,19 @@
 A state machine without clock or socket: its driver passes port events and received messages in, applies the
 updates that it returns and then sends its messages. There are two modes (UB-Mesh, fault recovery):
 
-    direct    each end of the link notifies the sources whose candidate paths use the link
-    flooding  each end notifies its neighbours, and each node that learns something new notifies its own
+    direct    Each end of the link notifies the sources whose candidate paths use the link.
+    flooding  Each end notifies its neighbours. A node that learns something new notifies its own neighbours.
 
 Where the tables of every node depend on every link, direct mode notifies all nodes, each once
 (controller.recovery.announcements), and floods if source routes are too short for that.
 
-In direct mode a source is notified of the links of its candidate paths (`Plan.subscribers`). A node that
-failures have moved to a link beyond these subscribes at both ends of that link, and is answered at once if
-the link is down already. This is derived here: the paper does not describe a second failure.
+In direct mode a source is notified of the links of its candidate paths (`Plan.subscribers`). After a failure
+a node may use a link that is on none of its candidate paths. The node then subscribes at both ends of that
+link; an end answers at once if the link is already down. Subscriptions are a derivation of this project: the
+paper does not describe a second failure.
 
-Which paths replace a failed path is for the forwarding scheme to say (`Scheme.repair`). An agent that hears
-nothing over the paths that it knows asks its own node for others (`on_repath`).
+The forwarding scheme chooses the paths that replace a failed path (`Scheme.repair`). An agent that gets no
+acknowledgement over a path asks its own node for another path (`on_repath`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,8 +54,8 @@ __all__ = ["NodeController"]
 class NodeController:
     """The controller of one node. The controllers of a fabric may share `schemes`.
 
-    `sequences` are the sequence numbers known under a previous plan, from `latest_sequences`: with them the
-    controller recognises old notices, and earlier failures count as announced.
+    `sequences` are the sequence numbers known under a previous plan, from `latest_sequences`. They let the
+    controller recognise old notices; failures that they number count as announced.
     """
 
     def __init__(
@@ -85,9 +86,9 @@ class NodeController:
         self._silent: dict[str, set[Path]] = {}
         self._table_entries: tuple[Entry, ...] | None = None  # None: the planned entries
         self._announcements = Announcements(self._schemes, node, self._sequence)
-        # Links of whose failures this node is notified, by the plan or because it has asked.
+        # Links whose failures this node is notified of, by the plan or by its own subscription.
         self._subscribed: set[str] = set()
-        # By link of this node: the nodes that subscribed beside the planned subscribers.
+        # By link of this node: nodes that have subscribed in addition to the planned subscribers.
         self._subscribers: dict[str, dict[str, None]] = {}
 
     @property
@@ -168,9 +169,9 @@ class NodeController:
         )
 
     def on_repath(self, cna: int, buckets: Iterable[int]) -> Reaction:
-        """Choose other paths for buckets whose path to a destination brings no answer to this node's agent.
+        """Choose other paths for buckets of a destination over which this node's agent gets no answer.
 
-        When every permitted path has been tried without an answer, the first ones are tried again.
+        When no permitted path has brought an answer, all paths but those just reported are tried again.
         """
         node = self._plan.fabric.node_of(cna)
         if node is None or node.name not in self._planned:
@@ -192,9 +193,9 @@ class NodeController:
         return Reaction(diff(old, new), subscriptions=self._subscribe([after]), lost={cna: moved})
 
     def _floods(self, link: Link) -> bool:
-        """Return whether news of a link goes from neighbour to neighbour.
+        """Return whether notices of a link are flooded from neighbour to neighbour.
 
-        In direct mode it does so where every node has to know, and source routes do not reach every node.
+        Direct mode floods too if every node must know of each failure and source routes cannot reach all.
         """
         if self.mode == "flooding":
             return True
@@ -228,9 +229,9 @@ class NodeController:
         return Reaction(updates, subscriptions=self._subscribe(after.values()), lost=lost)
 
     def _routes_over(self, scheme: Scheme, destination: str) -> tuple[Path | None, ...]:
-        """Return the paths to a destination over the links that work: the planned paths as far as possible.
+        """Return the paths to a destination over working links: planned paths as far as possible.
 
-        Paths that replace silent paths stay, and silent paths stay out of use.
+        Silent paths stay out of use; the paths that have replaced them stay in use.
         """
         silent = self._silent.get(destination, ())
         present = [path for path in self.routes(destination) if path] if silent else []
@@ -245,7 +246,7 @@ class NodeController:
         before: Mapping[str, Sequence[Path | None]],
         after: Mapping[str, Sequence[Path | None]],
     ) -> dict[int, frozenset[int]]:
-        """Return the buckets, by destination CNA, that have left a failed link for another route."""
+        """Return the buckets that a failed link has moved to another route, by destination CNA."""
         ends = {link.a.node, link.b.node}
         lost: dict[int, frozenset[int]] = {}
         for destination, paths in before.items():
@@ -265,7 +266,7 @@ class NodeController:
         return self._table_entries
 
     def _subscribe(self, moved: Iterable[Sequence[Path | None]]) -> tuple[Outgoing, ...]:
-        """Subscribe at the ends of links on which this node now depends and of which no plan notifies it."""
+        """Subscribe at the ends of links that this node now uses and that the plan does not notify it of."""
         if self.mode == "flooding" or self._scheme.tells_everybody:
             return ()
         paths = dict.fromkeys(path for routes in moved for path in routes if path)
@@ -286,7 +287,7 @@ class NodeController:
         return tuple(messages)
 
     def _table_detours(self) -> Iterator[Path]:
-        """Yield the detours of the tables around failed links of this node's lines."""
+        """Yield the paths by which this node's tables detour around its own failed links."""
         fabric, scheme = self._plan.fabric, self._scheme
         for name in sorted(self._down):
             link = fabric.link(name)
@@ -304,7 +305,7 @@ class NodeController:
                         yield (self.node, middle, neighbour)
 
     def _send_along(self, message: Notice | Subscription, path: Path) -> Outgoing:
-        """Return a message that takes a path; the tables lead the hops after the sixth."""
+        """Return a message with a source route along a path; tables forward it after the sixth hop."""
         finder = self._scheme.finder
         ports = tuple(finder.port_to(*hop) for hop in hops_of(path[: MAX_INSTRUCTIONS + 1]))
         return Outgoing(message, self._cna(path[-1]), ports)
@@ -323,12 +324,12 @@ class NodeController:
         return self._sent(notice, scheme.notice_paths(self.node, subscribers, list(asking)))
 
     def _to_everybody(self) -> tuple[Outgoing, ...]:
-        """Return the notices that are due where every node is told of each failure."""
+        """Return the notices that are due under a scheme whose every node must know each failure."""
         due = self._announcements.due(self._sequence, self._down)
         return tuple(self._send_along(self._notice(link), path) for link, path in due)
 
     def _sent(self, notice: Notice, paths: Iterable[tuple[str, Path | None]]) -> tuple[Outgoing, ...]:
-        """Return a notice to several nodes, each by its path; None: by the tables of this node."""
+        """Return a notice to several nodes, along the path of each; without a path, by this node's tables."""
         return tuple(
             Outgoing(notice, self._cna(name)) if path is None else self._send_along(notice, path)
             for name, path in paths

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spread of news about failed links, computed with the node controllers alone: a whole Pod takes seconds.
+"""Simulation of notification after link failures, with node controllers alone: a whole Pod takes seconds.
 
-The node controllers are those of a run; data and switches are left out. Messages cross the fabric hop by hop,
-by the tables at that moment, with the delays of links and processing. Times count from the failure.
+The node controllers are those of a run; there is no data traffic and no switch. Messages cross the fabric hop
+by hop, by the tables at that moment, with the delays of links and processing. Times count from the failure.
 """
 
 from __future__ import annotations

@@ -99,10 +99,9 @@ class SharedSchemes:
     def path_to(self, node: str, target: str, failed: Set[str]) -> Path | None:
         """Return a permitted path from a node to another, switches too; None if no source route steers one.
 
-        All nodes follow a tree that is searched once for each target; a longer path takes the place of a path
-        of this tree that is not permitted. A path of the plan's tree whose links
-        work is also the path of the tree without the failed links: of the shortest paths from the target, the
-        first in the order of ports.
+        All nodes follow a tree that is searched once for each target. If the turn rules do not permit the
+        path of this tree, a longer path replaces it. The path of the plan's tree serves as long as its links
+        work: both trees take the first of the shortest paths, in the order of ports from the target.
         """
         finder = self.without(failed).finder
         if not (finder.neighbours(node) and finder.neighbours(target)):

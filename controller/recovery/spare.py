@@ -48,11 +48,20 @@ def takeover(
 ) -> tuple[Plan, dict[str, Sequence[Update]]]:
     """Return the plan in which spares have replaced nodes, and the updates of each node's tables.
 
-    `down` are failed links, in addition to the links of the replaced nodes. `peers` are the pairs to plan,
-    named by the nodes that then hold the addresses; by default the planned pairs. Nodes without any link, or
-    without a link on a side that they need, are left out. `demand` is as for `make_plan`. `installed` are the
-    current table entries, by default those of the plan. PlanError when a pair has no path, unless the plan
-    may be `partial`: such a pair is then left out.
+    Nodes without any working link, or without a working link on a side that they need, are left out.
+
+    Args:
+        plan: The current plan.
+        replacement: The spares, by the nodes that they replace.
+        down: Failed links, in addition to the links of the replaced nodes.
+        peers: Pairs to plan, named by the nodes that hold the addresses after the replacement; by default the
+            planned pairs.
+        demand: Bytes by pair, as for `make_plan`.
+        installed: Current table entries by node; by default the entries of the plan.
+        partial: Leave out pairs without a path.
+
+    Raises:
+        PlanError: A pair has no path, and the plan may not be `partial`.
     """
     fabric = replaced(plan.fabric, replacement)
     failed = {name for node in replacement.places for name in links_of(fabric, node)}
@@ -91,12 +100,11 @@ def takeover(
 
 @final
 class SparePool:
-    """Lost nodes, judged by the ports of their neighbours, and the spares that are left.
+    """Lost nodes and free spares. A node counts as lost by the port states of its neighbours.
 
     An endpoint is lost when all its links are down, or all links to a side that it needs: its domain, or the
-    network between domains. `holders` gives the spare in the place of each replaced node. `members` are the
-    nodes whose loss matters, by default all possible members. A state machine without clock: its input is
-    port events.
+    network between domains. `holders` has the spare of each replaced node. `members` are the nodes whose loss
+    matters, by default all possible members. The input of this state machine is port events; it has no clock.
     """
 
     def __init__(self, fabric: Fabric, members: Collection[str] | None = None) -> None:
@@ -115,12 +123,12 @@ class SparePool:
 
     @property
     def down(self) -> frozenset[str]:
-        """Links that an end reports as down."""
+        """Links with at least one end that reports the link as down."""
         links = (self._fabric.link_at(*end) for end in self._dark)
         return frozenset(link.name for link in links if link is not None)
 
     def on_port(self, node: str, port: int, up: bool) -> str | None:
-        """Record the state of a port, and return the node that is lost by it, if any."""
+        """Record the state of a port; return the node that is lost by this change, if any."""
         (self._dark.discard if up else self._dark.add)((node, port))
         destination = self._fabric.peer(node, port)
         if up or destination is None:
@@ -142,7 +150,7 @@ class SparePool:
         return bool(ends) and all((end.node, end.port) in self._dark for end in ends)
 
     def lost_side(self, node: str) -> Side | None:
-        """Return the side without a working link of an endpoint that needs links to both sides."""
+        """Return the side on which an endpoint needs a working link but has none, if there is such a side."""
         return cut_from(self._fabric, node, self.down)
 
     def is_lost(self, node: str) -> bool:
@@ -156,7 +164,7 @@ class SparePool:
         return tuple(node.name for node in self._fabric.nodes if self.is_lost(node.name))
 
     def find_replacement(self, node: str) -> Replacement | None:
-        """Return the replacement of a lost node: the first whose spares are free, present and useful."""
+        """Return the first replacement of a lost node whose spares are free, working and useful, if any."""
         down = self.down
         for replacement in remedies(
             self._fabric, node, holders=self.holders, down=down, is_gone=self.is_gone
@@ -174,7 +182,7 @@ class SparePool:
 
     @property
     def advice(self) -> str:
-        """Sentence with a remedy."""
+        """Sentence that tells the user how to get a spare."""
         return advice(self._fabric)
 
     def replace(self, replacement: Replacement) -> dict[str, str]:
@@ -183,7 +191,7 @@ class SparePool:
         A replaced node never serves as a spare, whether it returns or not.
         """
         self._fabric = replaced(self._fabric, replacement)
-        by_holder = {holder: place for place, holder in self.holders.items()}
+        by_holder = {holder: member for member, holder in self.holders.items()}
         taken = {by_holder.get(node, node): spare for node, spare in replacement.places.items()}
         self.holders |= taken
         self._used |= {*replacement.places, *replacement.places.values()}
