@@ -265,7 +265,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         return PathColumns.collected(pairs, [rows], [self.nodes[at]])
 
     def on(self, fabric: Fabric) -> "PathColumns":
-        """Return these paths on another fabric, which has the same nodes but may have different links."""
+        """Return these paths on another fabric with the same nodes; its links may differ."""
         pairs = PairColumns(fabric, self.pairs.sources, self.pairs.destinations)
         return PathColumns(pairs, self.first, self.nodes)
 

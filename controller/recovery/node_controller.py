@@ -324,7 +324,7 @@ class NodeController:
         return self._sent(notice, scheme.notice_paths(self.node, subscribers, list(asking)))
 
     def _to_everybody(self) -> tuple[Outgoing, ...]:
-        """Return the notices that are due under a scheme whose every node must know each failure."""
+        """Return the notices to send now; for schemes that tell every node of each failure."""
         due = self._announcements.due(self._sequence, self._down)
         return tuple(self._send_along(self._notice(link), path) for link, path in due)
 

@@ -50,7 +50,7 @@ class Gpus:
 
 @final
 class Pod:
-    """A Pod of hosts whose NICs have one port to each of the two ToRs of a set.
+    """A Pod of HPN: each NIC has one port to each of the two ToRs of a set.
 
     With two planes, a plane for each ToR of a set, a frame stays on the plane of the port by which it leaves
     its NIC. With one plane, the aggregation switch chooses the ToR by hash.

@@ -58,9 +58,9 @@ def ub_mesh(pod: SuperPod = SUPERPOD) -> Parts:
 
 
 def two_d_clos(pod: SuperPod = SUPERPOD, stages: int = 1) -> Parts:
-    """Return the parts of a network with racks as in UB-Mesh, whose lanes out of the racks all lead to HRS.
+    """Return the parts of a network of UB-Mesh racks and HRS: every lane out of a rack leads to an HRS.
 
-    With one stage every rack has x4 to each HRS; two stages are leaves and spines.
+    With one stage, every rack has an x4 link to each HRS. With two stages, the HRS are leaves and spines.
     """
     out = pod.rack_output_lanes * pod.racks
     passive = sum(pod.copper_lanes_per_rack.values()) * pod.racks

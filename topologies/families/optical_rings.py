@@ -48,7 +48,7 @@ def optical_rings(
     reconfiguration_us: Reconfiguration = RECONFIGURATION_US,
     host_lanes: HostLanes = NPU_LANES,
 ) -> Fabric:
-    """Build NPUs whose ports all lead to one optical switch, and rings of circuits.
+    """Build NPUs around one optical switch; its circuits join the NPUs into rings.
 
     Ports 1 and 2 of all NPUs are the first plane, ports 3 and 4 the second, and so on. Each plane is a ring:
     the odd port leads to the next NPU of the ring, the even port to the previous NPU. The step of the first

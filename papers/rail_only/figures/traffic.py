@@ -48,7 +48,7 @@ def pxn(note: Progress, spines: bool = False) -> Values:
 
 
 def _by_pxn_share(fabric: Fabric) -> Measured:
-    """Return the share of pairs across rails and domains whose tables and source routes use PXN."""
+    """Return the fraction of GPU pairs, across rails and domains, with PXN in tables and source routes."""
     gpus = [node for node in fabric.nodes if node.kind is NodeKind.GPU]
     pairs = [
         (source.name, target.name)
