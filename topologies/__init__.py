@@ -18,6 +18,7 @@ Order of the rooms: errors, plugins, model, layout, transform, families, sources
 """
 
 from topologies.errors import RailyardError, TopologyError
+from topologies.families.ecmp_clos import ecmp_clos
 from topologies.families.full_mesh import full_mesh
 from topologies.families.graphs.bcube import bcube
 from topologies.families.graphs.dragonfly import dragonfly
@@ -66,6 +67,7 @@ __all__ = [
     "dcn_plus",
     "dragonfly",
     "dragonfly_plus",
+    "ecmp_clos",
     "fat_tree",
     "from_graph",
     "full_mesh",

@@ -7,14 +7,15 @@ from controller.paths.finder import PathFinder
 from controller.plan.entry import Entry, Exact, Hashing
 from controller.tables.actions import SET_EGRESS_PORT
 from controller.tables.segments.segment import EgressPort, NextHop
-from topologies import Fabric
+from topologies import Fabric, Node
 from topologies.model.computed_once import computed_once
 
-__all__ = ["expand_parallel_links", "group_entry", "group_size", "hash_shift"]
+__all__ = ["expand_parallel_links", "group_entry", "group_size", "hash_shift", "lb_selects_path"]
 
 # More values than ways by so many bits, where ways are no power of two: some get one in eight more at most.
 _EXTRA_BITS = 3
 _MAX_BITS = 9
+_LB_BITS = 8
 
 
 def group_size(ways: int) -> int:
@@ -36,6 +37,17 @@ def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "per-tier") -> int:
         return 0
     own = fabric.node(node).level
     return sum(width for level, width in _group_widths(fabric).items() if level < own)
+
+
+def lb_selects_path(fabric: Fabric, hashing: Hashing = "per-tier") -> bool:
+    """Return whether the eight bits of lb can select every path of a pair without a hash.
+
+    This holds if each level of switches looks at its own bits of lb, and all of these are bits of lb. It does
+    not hold if endpoints have several uplinks, since lb selects among these as well, or with optical switches.
+    """
+    uplinks = max((_uplinks(fabric, node) for node in fabric.endpoints), default=0)
+    by_level = hashing == "per-tier" and not fabric.optical
+    return by_level and uplinks == 1 and sum(_group_widths(fabric).values()) <= _LB_BITS
 
 
 def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> NextHop:
@@ -66,7 +78,12 @@ def _group_widths(fabric: Fabric) -> dict[int, int]:
     """Return, by level, the bits that its widest group of uplinks uses."""
     widths: dict[int, int] = {}
     for node in fabric.switches:
-        ups = sum(fabric.node(neighbour).tier > node.tier for neighbour in fabric.neighbours(node.name))
+        ups = _uplinks(fabric, node)
         width = group_size(ups).bit_length() - 1 if ups else 0
         widths[node.level] = max(width, widths.get(node.level, 0))
     return widths
+
+
+def _uplinks(fabric: Fabric, node: Node) -> int:
+    """Return the number of a node's neighbours on higher tiers."""
+    return sum(fabric.node(neighbour).tier > node.tier for neighbour in fabric.neighbours(node.name))

@@ -162,14 +162,15 @@ def _imported(experiment: _Experiment, name: str, base: Path, folder: Path) -> I
     else:
         topology = folder / f"{name.replace('/', '-')[:40]}.topo"
         topology.write_text(_fat_tree(experiment, gbps), encoding="utf-8")
-    matrix = read_matrix([experiment.matrix, topology])
+    matrix = read_matrix([experiment.matrix, topology], by_hash=True)
     tiers, delay_ns = _diameter(topology)
-    notes = [
-        "A flow ends when its last data arrive; in htsim, when its last acknowledgement has arrived.",
-        "A pair uses up to 16 source routes; in htsim, switches choose by a hash of `-paths` values.",
-        *matrix.notes,
-    ]
-    settings = _settings(experiment, gbps, 2 * tiers, 2 * delay_ns)
+    notes = ["A flow ends when its last data arrive; in htsim, when its last acknowledgement has arrived."]
+    assert matrix.fabric is not None
+    by_hash = not matrix.fabric.graph_routed
+    if not by_hash:
+        notes.append("A pair uses up to 16 source routes; in htsim, switches choose by a hash.")
+    notes += matrix.notes
+    settings = _settings(experiment, gbps, 2 * tiers, 2 * delay_ns, by_hash=by_hash)
     faults = _faults(experiment, matrix)
     if faults:
         notes.append(
@@ -188,7 +189,9 @@ def _imported(experiment: _Experiment, name: str, base: Path, folder: Path) -> I
     )
 
 
-def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) -> Mapping[str, Any]:
+def _settings(
+    experiment: _Experiment, gbps: float, hops: int, delay_ns: int, *, by_hash: bool
+) -> Mapping[str, Any]:
     """Return the settings of the scenario's variant for an experiment, as keys of the scenario file.
 
     Args:
@@ -196,6 +199,7 @@ def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) ->
         gbps: Rate of the hosts' links.
         hops: Links of the longest path, in one direction.
         delay_ns: Propagation delay of the longest path, in one direction.
+        by_hash: Switches choose among equal uplinks by hash.
     """
     packet = experiment.number("-mtu", _PACKET_BYTES, low=128)
     rtt_ns = 2 * delay_ns + (packet + _HEADERS) * 8 / gbps * hops
@@ -207,7 +211,9 @@ def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) ->
     timeout_us = 15 + frames * packet * 6 * 8 / gbps / 1_000
     algorithm, parameters = _congestion(experiment, product)
     spraying = experiment.word("-load_balancing_algo", "mixed", _BALANCING)
-    single = experiment.number("-paths", 64, low=1) == 1
+    paths = experiment.number("-paths", 64, low=1)
+    single = paths == 1
+    strategy = spraying if not single else "hashed" if by_hash else "all-path"
     transport: dict[str, Any] = {
         "ack_every": max(1, min(64, math.ceil(experiment.number("-sack_threshold", _PER_ACK) / packet))),
         "initial_rto_us": round(timeout_us, 3),
@@ -221,9 +227,11 @@ def _settings(experiment: _Experiment, gbps: float, hops: int, delay_ns: int) ->
     }
     if single:
         transport["connections"] = {"paths": "random", "count": 1}
+    else:
+        transport["entropies"] = 1 << min(paths, 256).bit_length() - 1
     settings: dict[str, Any] = {
         "collective": {"payload_bytes": (packet - _HEADERS + 3) // 4 * 4},
-        "routing": {"peers": "job"} if single else {"strategy": spraying, "peers": "job"},
+        "routing": {"strategy": strategy, "peers": "job"},
         "transport": transport,
         "link": {
             "queues": {

@@ -24,6 +24,7 @@ from harness.formats.imported import Imported, Waits, graph_of, mesh_of
 from harness.formats.text import FileLocation, lines_of, open_file
 from topologies import Fabric
 from topologies.sources.files import read_fabric
+from topologies.sources.htsim_topology import htsim_clos
 
 __all__ = ["read_matrix"]
 
@@ -62,12 +63,14 @@ class _Matrix:
     triggers: dict[int, _Trigger] = field(default_factory=dict)
 
 
-def read_matrix(paths: Sequence[Path]) -> Imported:
+def read_matrix(paths: Sequence[Path], *, by_hash: bool = False) -> Imported:
     """Return the flows of a connection matrix as sends; node N is called npuN.
 
     Args:
         paths: A connection matrix and at most one topology file (.topo). Without a topology file the fabric
             is a full mesh.
+        by_hash: The switches of the topology file choose among equal uplinks by hash, unless the file has
+            parallel links.
 
     Raises:
         FormatError: A file is invalid; the message names file and line.
@@ -110,14 +113,16 @@ def read_matrix(paths: Sequence[Path]) -> Imported:
     if any("prio" in flow.values for flow in matrix.flows):
         notes = ("`prio` is ignored.", *notes)
     if topologies:
-        return Imported(path.stem, graph, _fabric(topologies[0], path, matrix), notes=notes)
+        fabric = _fabric(topologies[0], path, matrix, by_hash=by_hash)
+        return Imported(path.stem, graph, fabric, notes=notes)
     return Imported(path.stem, graph, topology=mesh_of(matrix.counts["nodes"]), notes=notes)
 
 
-def _fabric(path: Path, matrix_path: Path, matrix: _Matrix) -> Fabric:
+def _fabric(path: Path, matrix_path: Path, matrix: _Matrix, *, by_hash: bool) -> Fabric:
     """Return the fabric of a topology file; FormatError if it has fewer nodes than the matrix."""
-    open_file(path).close()
-    fabric = read_fabric(path)
+    with open_file(path) as file:
+        text = file.read().decode(errors="replace")
+    fabric = (htsim_clos(path, text) if by_hash else None) or read_fabric(path)
     nodes = sum(node.name.startswith("npu") for node in fabric.nodes)
     if nodes < matrix.counts["nodes"]:
         FileLocation(matrix_path).refuse(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 
 from controller.schemes.strategy import Strategy
+from controller.tables.groups import lb_selects_path
 from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES, SRH_BYTES
 from emulation.traffic.host.congestion import CongestionChoice, PathFacts, congestion_choice
 from emulation.traffic.host.path_choice import SprayChoice
@@ -54,13 +55,15 @@ def transport_for(
         )
     defaults = TransportParameters()
     least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
+    # Sprayed frames need a hash where the bits of lb are too few to select the next hop of every tier.
+    hashed = strategy.spray and strategy.by_hash and not lb_selects_path(fabric, variant.control.hash)
     return TransportParameters(
         window=chosen.window,
         ack_every=min(chosen.ack_every, chosen.window),
         initial_rto_ps=round(chosen.initial_rto_us * 10**6),
         min_rto_ps=least or defaults.min_rto_ps,
         path_rto_ps=least or defaults.path_rto_ps,
-        lb_mode=0 if back or chosen.connections is not None or (strategy.spray and strategy.by_hash) else 1,
+        lb_mode=0 if back or chosen.connections is not None or hashed else 1,
         adaptive=strategy.adaptive,
         marks=variant.link.marks,
         congestion=_congestion(fabric, variant, jobs),

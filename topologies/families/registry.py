@@ -12,6 +12,7 @@ from typing import Any
 
 from topologies.errors import TopologyError
 from topologies.families.declaration import Family
+from topologies.families.ecmp_clos import ecmp_clos
 from topologies.families.full_mesh import full_mesh
 from topologies.families.graphs.bcube import bcube
 from topologies.families.graphs.dragonfly import dragonfly
@@ -51,6 +52,7 @@ _OURS = (
     dcn_plus,
     dragonfly,
     dragonfly_plus,
+    ecmp_clos,
     fat_tree,
     full_mesh,
     hpn,

@@ -27,11 +27,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, final
 
 from topologies.errors import TopologyError
+from topologies.families.ecmp_clos import ecmp_clos
+from topologies.model.fabric import Fabric
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["htsim_graph"]
+__all__ = ["htsim_clos", "htsim_graph"]
 
 _MAX = 1 << 16
 _MAX_LINKS = 1 << 20
@@ -83,6 +85,37 @@ def htsim_graph(path: Path, text: str) -> "nx.MultiGraph":
 
     Hosts are named npu0, npu1, ... in htsim's order; switches tor0, ..., agg0, ..., core0, ...
     """
+    file = _checked(path, text)
+    return _graph(file, *_counts(file))
+
+
+def htsim_clos(path: Path, text: str) -> Fabric | None:
+    """Return the fabric of a file whose switches choose among equal uplinks by hash, as in htsim.
+
+    None if switches have parallel links (`Bundle`). Nodes have the names of `htsim_graph`. TopologyError names
+    the file and the faulty line.
+    """
+    file = _checked(path, text)
+    tors, aggs, cores = _counts(file)
+    tiers = range(file.head["tiers"])
+    if any(file.of(tier, "bundle") > 1 for tier in tiers):
+        return None
+    pods = file.head["nodes"] // file.head["podsize"]
+    rates = [file.of(tier, "downlink_speed_gbps") for tier in tiers]
+    delays = [_delay_ns(file, tier) for tier in tiers]
+    return ecmp_clos(
+        file.of(0, "radix_down"),
+        tors // pods,
+        aggs // pods,
+        pods,
+        cores,
+        **dict(zip(("host_gbps", "agg_gbps", "core_gbps"), rates, strict=False)),
+        **dict(zip(("tor_delay_ns", "agg_delay_ns", "core_delay_ns"), delays, strict=False)),
+    )
+
+
+def _checked(path: Path, text: str) -> _File:
+    """Return the contents of a file whose nodes fill its pods and ToRs."""
     file = _read(path, text)
     nodes, tiers, pod = (file.head[key] for key in _HEAD)
     down = file.of(0, "radix_down")
@@ -96,7 +129,7 @@ def htsim_graph(path: Path, text: str) -> "nx.MultiGraph":
         file.refuse(
             1, f"two tiers make one pod, but Podsize is {pod} of {nodes} nodes", f"give Podsize {nodes}"
         )
-    return _graph(file, *_counts(file, nodes, nodes // pod))
+    return file
 
 
 def _read(path: Path, text: str) -> _File:
@@ -154,11 +187,12 @@ def _complete(file: _File, last: int) -> None:
             file.refuse(line, f"tier {tier} has {what}")
 
 
-def _counts(file: _File, nodes: int, pods: int) -> tuple[int, int, int]:
+def _counts(file: _File) -> tuple[int, int, int]:
     """Return the numbers of ToRs, aggregation switches and cores.
 
     TopologyError when radices, bundles, speeds or `Oversubscribed` contradict each other.
     """
+    nodes, pods = file.head["nodes"], file.head["nodes"] // file.head["podsize"]
     switches = [nodes // file.of(0, "radix_down")]
     for tier in range(1, file.head["tiers"]):
         below, line = tier - 1, file.lines[tier]
@@ -216,10 +250,9 @@ def _graph(file: _File, tors: int, aggs: int, cores: int) -> "nx.MultiGraph":
     graph.add_nodes_from((f"npu{number}" for number in range(nodes)), kind="npu")
     for name, count in zip(_SWITCHES, (tors, aggs, cores), strict=True):
         graph.add_nodes_from((f"{name}{number}" for number in range(count)), kind="switch")
-    latency = [file.tiers.get(tier, {}).get("switch_latency_ns", 0) / 2 for tier in range(3)]
 
     def join(lower: str, upper: str, tier: int) -> None:
-        delay = file.of(tier, "downlink_latency_ns") + latency[tier] + (latency[tier - 1] if tier else 0)
+        delay = _delay_ns(file, tier)
         for _ in range(file.of(tier, "bundle")):
             graph.add_edge(lower, upper, rate_gbps=file.of(tier, "downlink_speed_gbps"), delay_ns=delay)
 
@@ -235,3 +268,9 @@ def _graph(file: _File, tors: int, aggs: int, cores: int) -> "nx.MultiGraph":
             for core in range(agg % aggs_of_pod, cores, aggs_of_pod):
                 join(f"agg{agg}", f"core{core}", 2)
     return graph
+
+
+def _delay_ns(file: _File, tier: int) -> float:
+    """Return the delay of a link below a switch of a tier, with half the latency of the switches at its ends."""
+    ends = (tier, tier - 1) if tier else (tier,)
+    return file.of(tier, "downlink_latency_ns") + sum(file.of(end, "switch_latency_ns") for end in ends) / 2

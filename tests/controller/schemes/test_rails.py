@@ -14,10 +14,20 @@ from controller.deadlock.turn_rules import Direction
 from controller.forwarding.next_hop import table_path
 from controller.forwarding.pipeline import DropReason, Pipeline, Tables
 from controller.schemes.registry import rule_set, scheme_for
-from controller.tables.groups import group_size, hash_shift
+from controller.tables.groups import group_size, hash_shift, lb_selects_path
 from controller.tables.segments.rails import rail_of
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
-from topologies import End, Fabric, NodeKind, any_to_any, rail_only, rail_optimised
+from topologies import (
+    End,
+    Fabric,
+    NodeKind,
+    any_to_any,
+    ecmp_clos,
+    hpn,
+    lumos,
+    rail_only,
+    rail_optimised,
+)
 
 RAIL_ONLY = {
     "one switch a rail": rail_only(4, 4),
@@ -296,3 +306,21 @@ def test_a_job_in_a_fabric_of_2048_gpus_is_planned_for_alone(make: Callable[...,
     most = {table: max(size[table] for size in sizes) for table in set().union(*sizes)}
     assert most["all_path"] == 63 * BUCKETS
     assert all(count <= 260 for table, count in most.items() if table != "all_path")
+
+
+@pytest.mark.parametrize(
+    ("fabric", "selects"),
+    [
+        (ecmp_clos(), True),
+        (ecmp_clos(hosts=4, tors=4, aggs=16, pods=2, cores=256), True),
+        (ecmp_clos(hosts=4, tors=4, aggs=17, pods=2, cores=17), True),
+        (ecmp_clos(hosts=4, tors=4, aggs=32, pods=2, cores=512), False),
+        (hpn(2, 2, 2, aggs=2, tors="single"), True),
+        (hpn(2, 2, 2, aggs=2), False),
+        (lumos(), False),
+    ],
+    ids=["4 bits", "8 bits", "17 uplinks", "9 bits", "one ToR", "two NIC ports", "optical"],
+)
+def test_lb_selects_a_path_if_each_tier_has_bits_of_its_own(fabric: Fabric, selects: bool) -> None:
+    assert lb_selects_path(fabric) is selects
+    assert not lb_selects_path(fabric, "identical")

@@ -48,6 +48,7 @@ def test_an_experiment_has_the_defaults_of_the_program(plan: Path) -> None:
     assert [(a["metric"], a["max"]) for a in imported.assertions] == [("run.completion_us", 60)]
     settings = imported.settings
     assert settings["routing"]["strategy"] == "mixed"
+    assert {node.program for node in imported.fabric.switches} == {"rail_switch"}, "which choose by hash"
     # Twelve links of 1 µs and six packets of 4,214 bytes at 100 Gbit/s: 14.02 µs, 175,285 bytes, 43 packets.
     congestion = settings["transport"]["congestion"]
     assert congestion["algorithm"] == "nscc"
@@ -79,6 +80,23 @@ def test_an_option_becomes_a_key(plan: Path, option: str, keys: tuple[str, ...],
     for key in keys:
         set_by_option, without = set_by_option[key], without.get(key)
     assert set_by_option == value != without
+
+
+def test_a_single_path_of_a_pair_is_chosen_by_hash(plan: Path) -> None:
+    settings = settings_of(plan, "-paths 1")
+    assert settings["routing"] == {"strategy": "hashed", "peers": "job"}
+
+
+def test_parallel_links_are_searched_as_a_graph(plan: Path) -> None:
+    tier = "Downlink_speed_Gbps 100\nDownlink_Latency_ns 10\n"
+    (plan.parent / "two.topo").write_text(
+        f"Nodes 16\nTiers 2\nPodsize 16\nTier 0\n{tier}Radix_Down 4\nRadix_Up 4\n"
+        f"Tier 1\n{tier}Radix_Down 8\nBundle 2\n"
+    )
+    plan.write_text(PLAN + "!Param -topo two.topo\n")
+    (imported,) = read_plan(plan)
+    assert imported.fabric is not None and imported.fabric.graph_routed
+    assert any("16 source routes" in note for note in imported.notes)
 
 
 def test_failed_links_lead_from_cores_and_keep_a_quarter_of_their_rate(plan: Path) -> None:

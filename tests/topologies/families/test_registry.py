@@ -18,6 +18,7 @@ def test_names_build_what_they_say() -> None:
         "dcn-plus",
         "dragonfly",
         "dragonfly-plus",
+        "ecmp-clos",
         "fat-tree",
         "full-mesh",
         "hpn",

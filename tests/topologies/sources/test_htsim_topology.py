@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from topologies import Fabric
 from topologies.errors import TopologyError
 from topologies.sources.files import read_fabric
+from topologies.sources.htsim_topology import htsim_clos
 
 THREE_TIERS = """# a fat tree
 Nodes 16
@@ -80,6 +81,32 @@ def test_two_tiers_join_every_tor_to_every_spine(tmp_path: Path) -> None:
     fabric = read(tmp_path, TWO_TIERS)
     spines = {link.name for link in fabric.links if "agg" in link.name}
     assert spines == {f"tor{tor}-agg{agg}" for tor in range(2) for agg in range(2)}
+
+
+NO_BUNDLE = (
+    THREE_TIERS.replace("Radix_Up 4", "Radix_Up 2")
+    .replace("Gbps 100\nRadix_Down 4", "Gbps 200\nRadix_Down 2")
+    .replace("Bundle 2\n", "")
+)
+
+
+@pytest.mark.parametrize("text", [TWO_TIERS, NO_BUNDLE], ids=["two tiers", "three tiers"])
+def test_switches_that_choose_by_hash_have_the_same_links(tmp_path: Path, text: str) -> None:
+    searched = read(tmp_path, text)
+    hashed = htsim_clos(tmp_path / "tree.topo", text)
+    assert hashed is not None
+    assert {node.program for node in hashed.switches} == {"rail_switch"}
+
+    def links(fabric: Fabric) -> set[tuple[frozenset[str], int, int]]:
+        return {
+            (frozenset((link.a.node, link.b.node)), link.rate_bps, link.delay_ps) for link in fabric.links
+        }
+
+    assert links(hashed) == links(searched)
+
+
+def test_bundles_have_no_fabric_that_chooses_by_hash(tmp_path: Path) -> None:
+    assert htsim_clos(tmp_path / "tree.topo", THREE_TIERS) is None
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ STRUCTURED = (
     "ub-rack-1dfm-b",
     "ub-pod-clos",
     "dcn-plus",
+    "ecmp-clos",
     "rail-only",
     "rail-optimised",
     "hpn",

@@ -20,6 +20,7 @@ FABRICS = {
     "{name: hpn, segments: 2, hosts: 2, rails: 2, aggs: 4}": "tor0.0.0-agg0.0",
     "{name: rail-only, domains: 8, hb_size: 2, radix: 4, uplinks: 2, spines: 2}": "rail1l0-rail1s0",
     "{name: fat-tree, ports: 4}": "agg0.0-core0.0",
+    "{name: ecmp-clos}": "agg0-core0",
 }
 SCENARIO = """
 name: sprayed
@@ -34,13 +35,23 @@ faults: [{at_us: 1, link: LINK, FAULT}]
 
 @pytest.mark.parametrize("spray", SPRAYS)
 @pytest.mark.parametrize("fault", ["event: rate, percent: 10", "event: down"])
-@pytest.mark.parametrize("topology", FABRICS, ids=["mesh", "hpn", "rails", "fat tree"])
+@pytest.mark.parametrize("topology", FABRICS, ids=["mesh", "hpn", "rails", "fat tree", "ecmp"])
 def test_data_is_right_with_a_slow_link_and_with_a_lost_one(
     write: Callable[[str], Path], topology: str, fault: str, spray: str
 ) -> None:
     text = SCENARIO.replace("TOPOLOGY", topology).replace("SPRAY", spray).replace("LINK", FABRICS[topology])
     (only,) = run(prepare(*load(write(text.replace("FAULT", fault)))), 1).runs.values()
     assert only.observation.correct_nodes == only.observation.nodes > 0
+
+
+def test_sprayed_frames_of_a_clos_use_all_cores_alike(write: Callable[[str], Path]) -> None:
+    text = SCENARIO.replace("TOPOLOGY", "{name: ecmp-clos, hosts: 4, tors: 2, aggs: 4, cores: 16}")
+    text = text.replace("SPRAY", "oblivious").replace("faults: [{at_us: 1, link: LINK, FAULT}]\n", "")
+    (only,) = run(prepare(*load(write(text))), 1).runs.values()
+    usage = only.observation.link_usage
+    ups = [usage[name][0].frames for name in usage if name.startswith("agg") and "-core" in name]
+    assert len(ups) == 64
+    assert max(ups) < 1.1 * sum(ups) / len(ups)
 
 
 def test_the_guides_figures_of_a_slow_link_are_those_of_its_scenario(write: Callable[[str], Path]) -> None:
