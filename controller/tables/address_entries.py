@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entries of the tables that map addresses to egress ports, made from the segments of a node.
 
-segment, linear      structured addresses: a prefix, and an array of next hops behind it
-rail                 the same by a ternary match, for switches on a rail
+segment, linear      structured addresses: a prefix, and its array of next hops
+rail                 ternary matches in place of prefixes, for switches on a rail
 multipath            groups of equal next hops
-pxn_segment, pxn     GPUs that relay
+pxn_segment, pxn     GPUs that relay frames to another rail (PXN)
 """
 
 from collections.abc import Sequence
@@ -38,10 +38,13 @@ ADDRESS_TABLES = ("segment", "linear", "rail", "multipath", "pxn_segment", "pxn"
 @final
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """Segments of a node in the order in which a frame looks them up.
+    """Segments of a node, in the order in which it looks up the destination of a frame.
 
-    `pxn` come first, in an endpoint; then `rails`, or else the longest prefix among `segments`. `grouped`:
-    the program has groups of equal next hops, which select by the bits of the hash from `hash_shift` on.
+    `pxn`: looked up first; only endpoints have them.
+    `rails`: looked up next, in order.
+    `segments`: looked up last, by the longest prefix.
+    `grouped`: whether the program has groups of equal next hops.
+    `hash_shift`: first bit of the hash that selects a member of a group.
     """
 
     segments: Sequence[Segment]
@@ -62,7 +65,7 @@ def address_entries(finder: PathFinder, node: str, lookups: Lookups) -> tuple[En
     groups: dict[tuple[EgressPort, ...], int] = {}
     base = 0
     for number, segment in enumerate((*lookups.rails, *lookups.segments)):
-        # An array has an element for every value of the mask: no address, valid or not, reads another array.
+        # An array takes an index for every value of the mask: no address, valid or not, reads another array.
         if segment.next_hops and segment.next_hops not in bases:
             bases[segment.next_hops] = base
             results += _array_entries(finder, node, base, segment.next_hops, lookups, groups)
@@ -89,7 +92,7 @@ def _array_entries(
     lookups: Lookups,
     groups: dict[tuple[EgressPort, ...], int],
 ) -> list[Entry]:
-    """Return the entries of one array; adds a new group to `groups`, behind the existing groups."""
+    """Return the entries of one array; add new groups to `groups`, numbered after the existing groups."""
     entries: list[Entry] = []
     for value, planned in enumerate(array):
         next_hop = expand_parallel_links(finder, node, planned) if lookups.grouped else planned
@@ -106,14 +109,14 @@ def _array_entries(
 
 @lru_cache(maxsize=1 << 16)
 def _segment_entry(prefix: Prefix, base: int, shift: int, mask: int) -> Entry:
-    """Return the entry of a prefix; nodes share it, and so do tables before and after a failure."""
+    """Return the entry of a prefix; nodes share the object, as do tables before and after a failure."""
     match = (("dcna", Lpm(*prefix)),) if prefix.length else ()
     return SET_SEGMENT.entry(match, base, shift, mask)
 
 
 @lru_cache(maxsize=1 << 16)
 def _port_entry(index: int, port: int) -> Entry:
-    """Return the entry of an array of next hops that names a port; nodes share it."""
+    """Return the entry of an array element that is an egress port; nodes share the object."""
     return SET_PORT.entry((("index", Exact(index)),), port)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of the table congestion: the depths of a port's queue at which frames are marked."""
+"""Entries of the table congestion: the queue depths of a port at which frames are marked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ _WHOLE = 1 << 16
 @final
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """Queue depths for marks: frames that wait behind a departing frame.
+    """Queue depths at which ports mark frames, as numbers of frames that wait behind a departing frame.
 
-    From `last` frames on the frame is marked; between `first` and `last` with a probability that grows from 0
-    to `share`. `to_hosts`: the ports to the nodes' own hosts mark as well.
+    Between depths `first` and `last`, the probability of a mark grows from 0 to `share`. From `last` on,
+    every frame is marked. `to_hosts`: the ports to the nodes' own hosts mark frames too.
     """
 
     first: int
@@ -30,7 +30,7 @@ class Marking:
 
 
 def congestion_entries(fabric: Fabric, marking: Marking) -> Mapping[str, tuple[Entry, ...]]:
-    """Return an entry for each port that marks, by node: ports to other nodes, and to hosts if asked for."""
+    """Return, by node, an entry for each port to another node, and for the host port with `to_hosts`."""
     ends = [end for link in fabric.links for end in (link.a, link.b)]
     ends += [end for optical in fabric.optical for end in optical.ends]
     ends += fabric.host_ends().values() if marking.to_hosts else ()

@@ -12,16 +12,18 @@ from topologies.model.computed_once import computed_once
 
 __all__ = ["expand_parallel_links", "group_entry", "group_size", "hash_shift", "lb_selects_path"]
 
-# More values than ways by so many bits, where ways are no power of two: some get one in eight more at most.
+# Extra hash bits of a group whose size is no power of two. Each member then gets at least 8 hash values, so
+# its share exceeds the share of another member by an eighth at most.
 _EXTRA_BITS = 3
+# Number of bits up to which a group gets extra bits; the shares of a larger group may differ more.
 _MAX_BITS = 9
 _LB_BITS = 8
 
 
 def group_size(ways: int) -> int:
-    """Return the values of the hash that a group distinguishes, a power of two.
+    """Return the number of hash values that a group of `ways` members distinguishes, a power of two.
 
-    The number of values of any two ways differs by at most 1.
+    The numbers of values of two members differ by at most 1.
     """
     bits = (ways - 1).bit_length()
     return 1 << (bits if ways == 1 << bits else max(bits, min(bits + _EXTRA_BITS, _MAX_BITS)))
@@ -30,8 +32,8 @@ def group_size(ways: int) -> int:
 def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "per-tier") -> int:
     """Return the first bit of the hash that a switch looks at.
 
-    With `per-tier` it is behind the bits that the levels of switches below have used. With `identical` every
-    switch looks at the same bits, so that its choice depends on those of the levels below (polarisation).
+    With `per-tier`, this bit follows the bits that lower levels of switches use. With `identical`, all
+    switches look at the bits from 0 on, so a choice depends on the choices at lower levels (polarisation).
     """
     if hashing == "identical":
         return 0
@@ -51,9 +53,9 @@ def lb_selects_path(fabric: Fabric, hashing: Hashing = "per-tier") -> bool:
 
 
 def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> NextHop:
-    """Return a next hop with a neighbour behind parallel links replaced by its egress ports.
+    """Return a next hop with each neighbour behind parallel links replaced by the egress ports to it.
 
-    For programs that have groups; others use the first of the links.
+    Only for programs that have groups; other programs use the first of the parallel links.
     """
     if not member or not finder.fabric.has_parallel or member == node:
         return member
@@ -67,7 +69,7 @@ def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> Nex
 def group_entry(finder: PathFinder, node: str, group: int, members: Sequence[EgressPort]) -> Entry:
     """Return the entry of the table multipath for one group of a node.
 
-    The selector takes the value of the hash modulo the members.
+    The action selector takes the hash value modulo the number of members as the index of a member.
     """
     ports = [finder.port_to(node, member) if isinstance(member, str) else member for member in members]
     return SET_EGRESS_PORT.group((("group", Exact(group)),), *ports)
@@ -75,7 +77,7 @@ def group_entry(finder: PathFinder, node: str, group: int, members: Sequence[Egr
 
 @computed_once
 def _group_widths(fabric: Fabric) -> dict[int, int]:
-    """Return, by level, the bits that its widest group of uplinks uses."""
+    """Return the number of hash bits that the widest group of uplinks of each level uses, by level."""
     widths: dict[int, int] = {}
     for node in fabric.switches:
         ups = _uplinks(fabric, node)

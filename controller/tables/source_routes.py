@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entries of the table all_path: the source route of each destination and bucket.
 
-Which hops of a path the source route steers is for the forwarding scheme to say (`Steer`); the tables decide
-the hops after them.
+The forwarding scheme chooses the hops of a path that the source route steers (`Steer`). The tables decide the
+hops after them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +25,10 @@ from topologies.model.columns import columns
 __all__ = ["Ports", "RouteRows", "Steer", "source_route_entries", "steered_ports"]
 
 Ports = Sequence[int | None]
-"""Egress ports of the hops that a source route steers; None: the tables decide that hop."""
+"""Egress ports of a source route, hop by hop; None: the tables decide the hop."""
 
 Steer = Callable[[Path, int], Ports | None]
-"""Returns the ports of a path for a bucket; None: frames of the bucket have no source route."""
+"""Function of a path and a bucket that returns the ports of the source route, or None for no source route."""
 
 
 def source_route_entries(
@@ -39,9 +39,14 @@ def source_route_entries(
     *,
     by_bucket: bool = False,
 ) -> tuple[Entry, ...]:
-    """Return the entries of a node's table all_path for these destinations; a bucket of None has none.
+    """Return the entries of a node's table all_path.
 
-    With `by_bucket`, the ports of one path may differ from bucket to bucket.
+    `routes` has a path for each bucket, by destination; a bucket without a path gets no entry. With
+    `by_bucket`, `steer` is called for each bucket; otherwise the ports for bucket 0 serve all buckets of a
+    path.
+
+    Raises:
+        PlanError: A path does not lead from the node to its destination.
     """
     entries: list[Entry] = []
     for destination, paths in routes.items():
@@ -61,21 +66,21 @@ def source_route_entries(
     return tuple(entries)
 
 
-# Entries and keys that many nodes have are one object: plans of large fabrics consist of them.
+# Nodes share equal entries and keys as one object each: they are most of the plan of a large fabric.
 
 _BUCKETS = tuple(("bucket", Exact(bucket)) for bucket in range(BUCKETS))
 
 
 @lru_cache(maxsize=1 << 14)
 def _keys(address: int) -> tuple[tuple[tuple[str, Match], ...], ...]:
-    """Return the keys of the 16 source routes to an address."""
+    """Return the match keys of the source routes to an address, one for each of the 16 buckets."""
     dcna = ("dcna", Exact(address))
     return tuple((dcna, bucket) for bucket in _BUCKETS)
 
 
 @lru_cache(maxsize=1 << 16)
 def _route_parameters(ports: tuple[int | None, ...]) -> Params:
-    """Return the parameters of push_route for a source route by these egress ports."""
+    """Return the parameters of push_route for a source route with these egress ports."""
     return PUSH_ROUTE.call(*pack(ports))
 
 
@@ -84,7 +89,7 @@ _route_entries: dict[tuple[int, int], Entry] = {}  # by the identities of match 
 
 
 def _route_entry(match: tuple[tuple[str, Match], ...], params: Params) -> Entry:
-    """Return the entry of a source route; match and parameters come from the two functions above."""
+    """Return the entry of a source route, with a key of `_keys` and the result of `_route_parameters`."""
     both = id(match), id(params)
     entry = _route_entries.get(both)
     if entry is None:
@@ -95,12 +100,13 @@ def _route_entry(match: tuple[tuple[str, Match], ...], params: Params) -> Entry:
 
 
 def steered_ports(finder: PathFinder, path: Path) -> Ports:
-    """Return the egress ports of the hops that need an instruction; the hops after them all descend.
+    """Return the egress ports of the hops of a path that a source route steers.
 
-    None stands for a descent by a port that no instruction can name: the tables decide that hop as well.
+    The tables decide descending hops after the sixth hop, and descending hops whose port exceeds 255: no
+    instruction can name this port, so its element is None.
 
     Raises:
-        PlanError: A hop that needs an instruction is the seventh such hop, or its port exceeds 255.
+        PlanError: A hop that does not descend follows the sixth hop, or its port exceeds 255.
     """
     fabric = finder.fabric
     ports = finder.ports_along(path)
@@ -112,9 +118,9 @@ def steered_ports(finder: PathFinder, path: Path) -> Ports:
             steered.append(port)
         elif fabric.node(neighbour).tier >= fabric.node(node).tier:
             raise PlanError(
-                f"path {' '.join(path)}: a source route steers {MAX_INSTRUCTIONS} hops by ports up to "
-                f"{MAX_PORT}, and port {port} of {node} does not descend",
-                remedy="take a shorter path",
+                f"path {' '.join(path)}: a source route steers at most {MAX_INSTRUCTIONS} hops, by ports up to "
+                f"{MAX_PORT}; tables decide only hops that descend, and port {port} of {node} does not",
+                remedy="take a shorter path, or a path by lower ports",
             )
         elif len(steered) < MAX_INSTRUCTIONS:
             steered.append(None)
@@ -125,11 +131,11 @@ def steered_ports(finder: PathFinder, path: Path) -> Ports:
 class RouteRows:
     """Rows of the table all_path of all nodes, as columns made for all pairs at once.
 
-    `steered` is the number of hops of each path, a row of `routes.paths`, that need an instruction; the
-    tables decide the hops after them.
+    `steered` is the number of leading hops of each path to steer, by row of `routes.paths`; the tables decide
+    the hops after them.
 
     Raises:
-        PlanError: A path does not lead to its destination, or needs more instructions than there are.
+        PlanError: A path does not lead to its destination, or needs more instructions than a header has.
     """
 
     def __init__(self, finder: PathFinder, routes: Routes, steered: NDArray[np.int64]) -> None:
@@ -146,7 +152,7 @@ class RouteRows:
         self._instr = instr[routes.buckets].reshape(-1)
 
     def of(self, node: str) -> Rows:
-        """Return the rows of one node, of no copy of the columns."""
+        """Return the rows of one node; they are views of the columns, not copies."""
         pairs = self._pairs.of_source(node)
         own = slice(pairs.start * BUCKETS, pairs.stop * BUCKETS)
         match = [
@@ -169,13 +175,16 @@ def _check_ends(paths: PathColumns, used: NDArray[np.bool_]) -> None:
 
 
 def _wrong_path(node: str, path: Path, destination: str) -> PlanError:
-    return PlanError(f"{node}: path {' '.join(path)} does not lead to {destination}", remedy="fix the routes")
+    return PlanError(
+        f"{node}: path {' '.join(path)} does not lead to {destination}",
+        remedy="give a path from the node to the destination",
+    )
 
 
 def _headers(
     finder: PathFinder, paths: PathColumns, steered: NDArray[np.int64], used: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return bitmap and instructions of the source route of each path in `used`, and 0 for others."""
+    """Return the bitmap and the instructions of the source route of each path; 0 for paths not in `used`."""
     bitmaps, instructions = np.zeros(len(paths.nodes), np.int32), np.zeros(len(paths.nodes), np.int64)
     hops, steered = paths.hops[used, :MAX_INSTRUCTIONS], steered[used]
     ports = np.where(hops >= 0, _working_ports(finder)[hops], 0).astype(np.int64)
@@ -185,15 +194,15 @@ def _headers(
     instr = (ports << shifts).sum(axis=1)
     bitmap = ((1 << steered) - 1) << np.maximum(MAX_HOPS - steered, 0)
     simple = (steered <= MAX_INSTRUCTIONS) & (ports <= MAX_PORT).all(axis=1)
-    for place in np.flatnonzero(~simple).tolist():
-        path = paths.path(int(used[place]))[: int(steered[place]) + 1]
-        bitmap[place], instr[place] = pack(tuple(steered_ports(finder, path)))
+    for index in np.flatnonzero(~simple).tolist():
+        path = paths.path(int(used[index]))[: int(steered[index]) + 1]
+        bitmap[index], instr[index] = pack(tuple(steered_ports(finder, path)))
     bitmaps[used], instructions[used] = bitmap, instr
     return bitmaps, instructions
 
 
 def _working_ports(finder: PathFinder) -> NDArray[np.int32]:
-    """Return the port of each hop, of the first of parallel links that has not failed."""
+    """Return the egress port of each hop: of parallel links, the port of the first working link."""
     table = columns(finder.fabric)
     if not (finder.failed and finder.fabric.has_parallel):
         return table.ports

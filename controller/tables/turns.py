@@ -36,7 +36,7 @@ def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]
 
 @computed_once
 def _known_entries(_: Fabric) -> dict[Hashable, object]:
-    """Return entries that are known already, by name of the rules and ports with their directions."""
+    """Return the cache of entries, by name of the rules and by ports with their directions."""
     return {}
 
 
@@ -75,23 +75,29 @@ def _entries(
 
 
 def _node_directions(rules: RuleSet, seen: Iterable[Direction]) -> list[Direction]:
-    """Directions of a node's hops, in order; of its mesh groups both, which all members then have alike."""
+    """Return the sorted directions of a node's hops after HOST; mesh groups count with both directions.
+
+    All members of a mesh then have the same directions in its group.
+    """
     meshes = rules.order.meshes
     directions = set(seen)
     directions |= {
-        Direction(way.group, up) for way in directions if way.group in meshes for up in (False, True)
+        Direction(direction.group, up)
+        for direction in directions
+        if direction.group in meshes
+        for up in (False, True)
     }
     return [HOST, *sorted(directions)]
 
 
 @lru_cache(maxsize=1 << 12)
-def _arrive(port: int, way: Direction) -> Entry:
-    return ARRIVE.entry((("port", Exact(port)),), way.group, int(way.up))
+def _arrive(port: int, direction: Direction) -> Entry:
+    return ARRIVE.entry((("port", Exact(port)),), direction.group, int(direction.up))
 
 
 @lru_cache(maxsize=1 << 12)
-def _depart(port: int, way: Direction) -> Entry:
-    return DEPART.entry((("port", Exact(port)),), way.group, int(way.up))
+def _depart(port: int, direction: Direction) -> Entry:
+    return DEPART.entry((("port", Exact(port)),), direction.group, int(direction.up))
 
 
 def _vl_turn(
@@ -101,7 +107,7 @@ def _vl_turn(
     for arriving in arrivals:
         for leaves in departures:
             for entry_vl in ENTRY_VLS:
-                # A source names no VL, so a frame from a node's host is on the first of its class.
+                # A source chooses no VL: a frame from a node's host is on the first VL of its class.
                 last = entry_vl + (1 if arriving == HOST else rules.vls)
                 for vl in range(entry_vl, last):
                     leaving = rules.next_vl(arriving, leaves, vl)
