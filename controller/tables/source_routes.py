@@ -118,7 +118,7 @@ def steered_ports(finder: PathFinder, path: Path) -> Ports:
             steered.append(port)
         elif fabric.node(neighbour).tier >= fabric.node(node).tier:
             raise PlanError(
-                f"path {' '.join(path)}: a source route steers at most {MAX_INSTRUCTIONS} hops, by ports up to "
+                f"path {' '.join(path)}: a source route steers up to {MAX_INSTRUCTIONS} hops, by ports up to "
                 f"{MAX_PORT}; tables decide only hops that descend, and port {port} of {node} does not",
                 remedy="take a shorter path, or a path by lower ports",
             )
