@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Segments of the nodes of any graph: blocks of addresses with one next hop, and arrays of next hops.
 
-Next hops are those of up*/down* routes to every endpoint (controller.paths.graph.next_hops). A block of
-aligned addresses whose next hops are equal takes one entry of the table `segment`; other blocks index an
-array of the table `linear`, an entry an address. Of all such partitions the one of fewest entries is taken;
-where its blocks are too many, one of fewer blocks and longer arrays.
+The next hops belong to up*/down* routes to every endpoint (controller.paths.graph.next_hops). The addresses
+are divided into aligned blocks. Each block takes an entry of the table `segment` and refers to the table
+`linear`:
+
+    one next hop       to a single entry, shared by all blocks with this next hop
+    several next hops  to an array with an entry for each address
+
+The partition with the fewest entries in both tables is chosen. If it has too many blocks, a partition with
+fewer blocks and longer arrays is chosen.
 """
 
 from bisect import bisect_left
@@ -23,20 +28,20 @@ __all__ = ["graph_segments"]
 # Sizes of the tables segment and linear of the UB programs (p4/include/size.p4).
 _SEGMENTS = 64
 _LINEAR = 1024
-# Blocks of a node: when a link fails, new blocks are inserted before old blocks are deleted.
+# Largest number of blocks of a node: after a failure, new blocks are inserted before old blocks are deleted.
 _BLOCKS = _SEGMENTS // 2
-# Entries that a block counts for beside its own, tried in turn until the blocks are few enough.
+# Penalties of a block, in entries: tried in turn until the partition fits the tables.
 _PENALTIES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 1024)
-# In place of the shift of an array: a block is cut in two.
+# Value in place of an array's shift, for a block that is cut into two halves.
 _CUT = 1 << 16
-# Next hop of an address that no endpoint has: any will do.
+# Next hop of an address that no endpoint has: any next hop will do.
 _ANY = ""
-# Next hop of an endpoint that no route reaches.
+# Next hop of an endpoint to which the node has no route.
 _NONE = "-"
 
 
 def graph_segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
-    """Return the segments of one node; PlanError when they do not fit its tables."""
+    """Return the segments of one node; PlanError if they do not fit its tables."""
     fabric, here = finder.fabric, finder.fabric.node(node)
     bits = fabric.address_plan.bits
     hops: dict[int, str] = {here.address: node}
@@ -53,26 +58,26 @@ def graph_segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
             return tuple(segments)
         sizes.append(f"{len(segments)} blocks and {linear} next hops")
     raise PlanError(
-        f"{node}: routes to {len(hops)} addresses need {sizes[0]} or {sizes[-1]} entries, and "
-        f"its tables hold "
-        f"{_BLOCKS} and {_LINEAR}",
-        remedy=f"use up to {_LINEAR} endpoints, or list endpoints that are near each other one after the "
-        "other: they then share blocks",
+        f"{node}: routes to {len(hops)} addresses need {sizes[0]}, or {sizes[-1]}; "
+        f"its tables hold {_BLOCKS} blocks and {_LINEAR} next hops",
+        remedy=f"use up to {_LINEAR} endpoints, or list neighbouring endpoints one after the other, so that "
+        "they share blocks",
     )
 
 
 def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> list[Segment]:
-    """Return the segments of fewest entries in both tables, each segment counting for 1 + `penalty`.
+    """Return the segments with the fewest entries in both tables.
 
-    Blocks of one next hop share its entry in the table linear, which counts for a block that has it alone.
-    With a penalty, arrays may have a single entry for each group of aligned addresses; a group whose next
-    hops differ has segments of its own, which are longer prefixes.
+    Each segment counts as 1 + `penalty` entries. Blocks with one next hop share its entry of the table
+    linear; this entry counts only for a block that has all endpoints with the next hop. With a penalty, an
+    array may have a single entry for each group of aligned addresses. A group with several next hops then
+    gets segments of its own, with longer prefixes.
     """
     addresses, ordered = Counter(hops.values()), sorted(hops)
     uniform: dict[tuple[int, int], str | None] = {}
 
     def next_hop(value: int, size: int) -> str | None:
-        """Return the next hop of all addresses of a block, _ANY if it has none, None if they differ."""
+        """Return the next hop of all endpoints of a block; _ANY without endpoints; None if they differ."""
         key = value, size
         if key not in uniform:
             if size == 0:
@@ -84,7 +89,7 @@ def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> lis
 
     @cache
     def grouped(value: int, size: int, shift: int) -> int:
-        """Return the entries of a block whose array has one for each group of 2 ** shift addresses."""
+        """Return the number of entries for a block whose array has an entry for each 2 ** shift addresses."""
         if size == shift:
             single = next_hop(value, size)
             return cost(value, size)[0] if single is None else single not in (_ANY, _NONE)
@@ -94,7 +99,7 @@ def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> lis
 
     @cache
     def cost(value: int, size: int) -> tuple[int, int]:
-        """Return the entries of a block, and the shift of its array, or _CUT if it is cut in two."""
+        """Return the number of entries for a block, and the shift of its array, or _CUT if it is cut."""
         single = next_hop(value, size)
         if single in (_ANY, _NONE):
             return 0, 0

@@ -22,10 +22,10 @@ _MAX_ARRAY_BITS = 8
 
 
 def downward_segments(finder: PathFinder, here: Node, *, grouped: bool) -> list[Segment]:
-    """Return the segments below a switch; each leads to the neighbour with the shortest way down.
+    """Return the segments below a switch; each leads to a neighbour with the fewest hops down.
 
-    With `grouped` the program has groups, so that a next hop is the group of all such neighbours. Switches
-    with the same neighbours below share the result, also after they have lost the same.
+    With `grouped`, the program has groups, and a next hop is the group of all such neighbours. Switches with
+    the same lower neighbours share the result if failures leave them the same lower neighbours.
     """
     fabric = finder.fabric
     every = tuple(name for name in fabric.neighbours(here.name) if fabric.node(name).tier < here.tier)
@@ -39,7 +39,7 @@ def downward_segments(finder: PathFinder, here: Node, *, grouped: bool) -> list[
 
 @computed_once
 def _known_segments(_: Fabric) -> dict[tuple[bool, Sequence[str], Sequence[str]], list[Segment]]:
-    """Return the segments that are known already, by the arguments of their search."""
+    """Return the cache of segments, by `grouped`, all lower neighbours and working lower neighbours."""
     return {}
 
 
@@ -55,7 +55,7 @@ def _search_downward(fabric: Fabric, here: Node, lower: Sequence[str], *, groupe
     position = {neighbour: number for number, neighbour in enumerate(lower)}
 
     def choice(part: Prefix) -> tuple[int, list[str]]:
-        """Return the fewest hops to a segment, and the neighbours that have them."""
+        """Return the fewest hops of any neighbour to a segment, and the neighbours with these hops."""
         if part not in choices:
             outer = (_outer(part, length, bits) for length in lengths if length <= part.length)
             leading = {neighbour for prefix in outer for neighbour in below.get(prefix, ())}
@@ -66,7 +66,10 @@ def _search_downward(fabric: Fabric, here: Node, lower: Sequence[str], *, groupe
         return choices[part]
 
     def whole(part: Prefix) -> bool:
-        """Return whether a neighbour leads to a whole segment, and no neighbour is nearer to its ends."""
+        """Return whether neighbours with the fewest hops lead to a whole segment.
+
+        No other neighbour may have fewer hops to the first or to the last endpoint of the segment.
+        """
         hops, nearest = choice(part)
         return bool(nearest) and all(choice(item)[0] == hops for item in first_and_last(fabric, part))
 
@@ -76,7 +79,7 @@ def _search_downward(fabric: Fabric, here: Node, lower: Sequence[str], *, groupe
             if length < bits and not all(whole(part) for part in inner):
                 continue
             width = length - segment.length
-            if width > _MAX_ARRAY_BITS:  # too long an array: one a field
+            if width > _MAX_ARRAY_BITS:  # the array is too long: use an array for each field
                 fields = subprefixes(fabric, segment, _next_field_end(ends, segment.length))
                 return merge_halves([item for part in fields for item in split(part)], bits)
             shift = bits - length
@@ -98,7 +101,7 @@ def _search_downward(fabric: Fabric, here: Node, lower: Sequence[str], *, groupe
 
 
 def _outer(part: Prefix, length: int, bits: int) -> Prefix:
-    """Return the first `length` bits of a prefix that is no shorter."""
+    """Return the first `length` bits of a prefix that has at least `length` bits."""
     return Prefix(part.value >> (bits - length) << (bits - length), length)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Segments of a node's mesh: an array of next hops for each dimension in which the node has links.
 
-The highest dimension in which two addresses differ decides. Where turn rules allow too few valleys for that,
-dimensions in which the address grows come first.
+A frame takes a hop in the highest dimension in which the addresses of node and destination differ. If the
+turn rules allow too few valleys for this order, a frame first takes hops that increase a coordinate.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,12 +16,12 @@ from topologies import Fabric, Node
 
 __all__ = ["last_field_end", "mesh_segments", "own_segment", "relay_in_line"]
 
-# Segments of a mesh that the table segment holds beside a default and the node itself.
+# Largest number of mesh segments in the table segment, besides the default and the node's own address.
 _MAX_MESH_SEGMENTS = 60
 
 
 def last_field_end(fabric: Fabric) -> int:
-    """Return the bit, counted from the left, before which the last address field begins."""
+    """Return the number of leading address bits up to the last field."""
     return field_ends(fabric)[-2]
 
 
@@ -35,9 +35,17 @@ def mesh_segments(
 ) -> list[Segment]:
     """Return an array of next hops for each dimension in which a node has links.
 
-    `addresses` are those under which the node's lines are looked up; `uplinks` lead to members of a line that
-    neither a link nor a relay reaches. A node's own value leads to its host. Above the first dimension no
-    frame looks it up: a destination that shares it also shares a longer prefix.
+    The own value of an endpoint leads to its host. Arrays above the first dimension do not use this value: a
+    destination with an equal value also has a longer prefix in common with the node.
+
+    Args:
+        finder: Finds the working links.
+        here: The node, an endpoint or a switch.
+        addresses: Addresses whose prefixes the segments match: each dimension has a segment for each address.
+        uplinks: Next hops to a value of a line that no member has, or whose member no link or relay reaches.
+
+    Raises:
+        PlanError: The node needs more segments than its table holds.
     """
     fabric = finder.fabric
     plan = fabric.address_plan
@@ -54,14 +62,15 @@ def mesh_segments(
         if not here.is_switch:
             own = here.address >> plan.shift(name) & plan.mask(name)
             home = _line_by_address(fabric, here, line.values(), name)
-            if not home:  # all have moved away, or it has itself
+            if not home:  # the node or all its neighbours have addresses outside the line
                 continue
         for value in {**line, **home}:
             array[value] = relay_in_line(finder, here, axis, home, value) if value in home else None
-            if array[value] is None and uplinks:  # a hole in the line
+            if array[value] is None and uplinks:  # no member, or none that a link or relay reaches
                 array[value] = uplinks[value % len(uplinks)]
         array[own] = here.name
-        if here.is_switch:  # who shares all fields with a switch is below it, or cannot be reached this way
+        if here.is_switch:
+            # A destination with the switch's own values is below the switch, or the mesh does not lead to it.
             array[own] = None
         above = frozenset(
             value
@@ -78,14 +87,17 @@ def mesh_segments(
             result.append(Segment(prefix, plan.shift(mesh.field), plan.mask(mesh.field), mesh.next_hops))
     if len(result) > _MAX_MESH_SEGMENTS:
         raise PlanError(
-            f"{here.name}: {len(result)} segments send up hops first; a table holds {_MAX_MESH_SEGMENTS}",
+            f"{here.name}: the mesh needs {len(result)} segments; table segment holds {_MAX_MESH_SEGMENTS}",
             remedy="use rules T2-G",
         )
     return result
 
 
 class _MeshArray(NamedTuple):
-    """Next hops along one dimension by address value; `above` are the values of members up from `own`."""
+    """Next hops along one dimension, by value of its address field.
+
+    `own` is the node's value; `above` are the values of members with a higher coordinate than the node.
+    """
 
     field: str
     own: int
@@ -94,12 +106,18 @@ class _MeshArray(NamedTuple):
 
 
 def _up_first_segments(
-    fabric: Fabric, arrays: Sequence[_MeshArray], axis: int, place: int, down: NextHop = None
+    fabric: Fabric, arrays: Sequence[_MeshArray], axis: int, outer: int, down: NextHop = None
 ) -> list[Segment]:
-    """Return segments of a mesh that send a frame up, in the highest dimension possible, before any down hop.
+    """Return segments by which a frame takes all up hops before any down hop.
 
-    `place` is an address whose fields above `axis` the destinations share; `down` is the next hop of the
-    highest dimension in which these lie below the node. The lowest dimension comes first.
+    An up hop is in the highest possible dimension. Segments of lower dimensions come first in the result.
+
+    Args:
+        fabric: The fabric of the mesh.
+        arrays: Next hops of the node along each dimension.
+        axis: Index in `arrays` of the dimension of the last segment returned.
+        outer: Address whose fields above `axis` all destinations share.
+        down: Next hop in the highest dimension above `axis` that needs a down hop; None if there is none.
     """
     plan, mesh = fabric.address_plan, arrays[axis]
     array = list(mesh.next_hops)
@@ -110,11 +128,11 @@ def _up_first_segments(
             continue
         way = down if value == mesh.own or down is not None else next_hop
         if axis and (value == mesh.own or way is not None):
-            inner = place & ~(mask << shift) | value << shift
+            inner = outer & ~(mask << shift) | value << shift
             below += _up_first_segments(fabric, arrays, axis - 1, inner, way)
         elif way is not None:
             array[value] = way
-    prefix = Prefix(*plan.prefix(mesh.field, place))
+    prefix = Prefix(*plan.prefix(mesh.field, outer))
     return [*below, Segment(prefix, shift, mask, tuple(array))]
 
 
@@ -129,9 +147,9 @@ def _neighbours_by_dimension(fabric: Fabric, node: str) -> dict[int, dict[int, s
 
 
 def _line_by_address(fabric: Fabric, here: Node, neighbours: Iterable[str], field: str) -> dict[int, str]:
-    """Return the members of a line by the value of its address field, as seen from a member.
+    """Return the neighbours of a node in a line, by the value of the line's address field.
 
-    Members may have exchanged addresses. A node with an address outside the line is no member any more.
+    Members may have exchanged addresses. A neighbour with an address outside the line is left out.
     """
     plan = fabric.address_plan
     shift, mask = plan.shift(field), plan.mask(field)
@@ -146,17 +164,17 @@ def _line_by_address(fabric: Fabric, here: Node, neighbours: Iterable[str], fiel
 def relay_in_line(
     finder: PathFinder, node: Node, axis: int, line: Mapping[int, str], value: int
 ) -> str | None:
-    """Return the neighbour by which a mesh node reaches the member of a line with coordinate `value`.
+    """Return the neighbour by which a mesh node reaches the member `line[value]`.
 
-    The member itself while the direct link works; else a third member linked to both; None without such.
-    `line` gives the members along dimension `axis` by their value of its address field.
+    This is the member itself if its link works, else a third member with links to both, or None. `line` has
+    the members along dimension `axis`, by value of the dimension's address field.
     """
     target = line[value]
     if finder.has_link(node.name, target):
         return target
     coordinate = {member: finder.fabric.node(member).coordinates[axis] for member in line.values()}
     lower = min(node.coordinates[axis], coordinate[target])
-    # Relays above either end come first: such a path has no valley, so it costs no VL.
+    # Relays above the lower end come first: a path by them has no valley, so it needs no second VL.
     for relay in sorted(coordinate, key=lambda member: (coordinate[member] < lower, coordinate[member])):
         if finder.has_link(node.name, relay) and finder.has_link(relay, target):
             return relay

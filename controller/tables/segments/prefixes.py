@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Address prefixes below each node, and prefixes that each node reaches.
 
-Structured addresses follow physical position (UB-Mesh, structured addressing), so the endpoints below a
-switch are a few whole segments. They are computed here from the fabric itself.
+Structured addresses follow physical position (UB-Mesh, structured addressing), so a few prefixes cover the
+endpoints below a switch. This module computes the prefixes from the fabric.
 """
 
 from collections.abc import Mapping
@@ -32,14 +32,14 @@ class Prefix(NamedTuple):
     length: int
 
     def contains(self, address: int, bits: int) -> bool:
-        """Return whether an address of that many bits begins with the prefix."""
+        """Return whether an address of `bits` bits begins with the prefix."""
         return (address ^ self.value) >> (bits - self.length) == 0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PrefixHops:
-    """Segments below a node, with their hops of descent; an endpoint is below itself."""
+    """Prefixes that a node leads to, with the number of hops to each; 0 from an endpoint to itself."""
 
     hops: Mapping[Prefix, int]
     _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -48,11 +48,11 @@ class PrefixHops:
         object.__setattr__(self, "_lengths", tuple({prefix.length for prefix in self.hops}))
 
     def hops_to(self, address: int, bits: int) -> int | None:
-        """Return the hops of descent to an address, None if it is not below."""
+        """Return the number of hops to an address; None if no prefix contains the address."""
         return self.hops_to_prefix(Prefix(address, bits), bits)
 
     def hops_to_prefix(self, segment: Prefix, bits: int) -> int | None:
-        """Return the hops of descent to a segment that is wholly below, else None."""
+        """Return the number of hops to a segment; None if no prefix contains the whole segment."""
         for length in self._lengths:
             if length <= segment.length:
                 value = segment.value >> (bits - length) << (bits - length)
@@ -63,19 +63,19 @@ class PrefixHops:
 
 @computed_once
 def address_classes(fabric: Fabric) -> tuple[int, ...]:
-    """Return the values of the first address field that endpoints have, ascending."""
+    """Return the values of the first address field that endpoints have, in ascending order."""
     shift = fabric.address_plan.shift(fabric.address_plan.fields[0].name)
     return tuple(sorted({node.address >> shift for node in fabric.endpoints}))
 
 
 def field_ends(fabric: Fabric) -> list[int]:
-    """Return the bit, counted from the left, before which each address field ends, in field order."""
+    """Return the number of leading address bits up to the end of each field, in field order."""
     plan = fabric.address_plan
     return [plan.bits - plan.shift(part.name) for part in plan.fields]
 
 
 def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
-    """Return the first and the last endpoint of a segment."""
+    """Return the addresses of the first and the last endpoint of a segment."""
     members = _direct_subprefixes(fabric)
     first = last = segment
     while first.length < fabric.address_plan.bits:
@@ -84,7 +84,10 @@ def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
 
 
 def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
-    """Return the segments of a length, one of the field ends, that hold endpoints of a segment; ascending."""
+    """Return the parts of a segment with `length` bits that have endpoints, in ascending order.
+
+    `length` is one of the `field_ends`.
+    """
     members = _direct_subprefixes(fabric)
     segments = [segment]
     while segments and segments[0].length < length:
@@ -94,7 +97,7 @@ def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
 
 @computed_once
 def descendants(fabric: Fabric) -> Mapping[str, PrefixHops]:
-    """Return the prefixes below each node."""
+    """Return the prefixes below each node; an endpoint is below itself."""
     plan, ends = fabric.address_plan, field_ends(fabric)
     whole = _direct_subprefixes(fabric)
     below: dict[str, PrefixHops] = {}
@@ -128,7 +131,7 @@ def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
 
 @computed_once
 def _direct_subprefixes(fabric: Fabric) -> Mapping[Prefix, frozenset[Prefix]]:
-    """Return the segments one field longer that hold endpoints, by segment."""
+    """Return the parts of each segment that have endpoints and are one field longer than the segment."""
     ends = field_ends(fabric)
     members: dict[Prefix, set[Prefix]] = {}
     bits = fabric.address_plan.bits
@@ -144,9 +147,9 @@ def _direct_subprefixes(fabric: Fabric) -> Mapping[Prefix, frozenset[Prefix]]:
 def _aggregate(
     hops: dict[Prefix, int], ends: list[int], whole: Mapping[Prefix, frozenset[Prefix]]
 ) -> dict[Prefix, int]:
-    """Aggregate segments whose endpoints are all below at one distance.
+    """Replace all parts of a segment by the segment if each part is below, by an equal number of hops.
 
-    No segment becomes as wide as a whole class: the default serves destinations that are not below.
+    No segment becomes as wide as an address class: the default serves destinations that are not below.
     """
     bits = ends[-1]
     for outer_length, inner_length in reversed(list(pairwise(ends))):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PXN: a GPU reaches other rails by way of its neighbours' NICs (Rail-only, routing).
+"""PXN: a GPU reaches other rails by the NICs of other GPUs in its high-bandwidth domain (Rail-only, routing).
 
-A GPU on a closed rail sends a frame for another domain over the high-bandwidth domain to the neighbour with
-the destination's rank, which sends it out by its NIC. No route enters another high-bandwidth domain to be
-relayed: the detour is on the sender's side.
+A GPU on a closed rail sends a frame for another domain to the GPU of its own domain with the destination's
+rank. That GPU sends the frame out by its NIC. Only the sender's domain relays frames: no route enters another
+domain to be relayed.
 """
 
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ __all__ = ["endpoints_of_closed_rails", "pxn_segments", "relay_segments"]
 
 
 def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tuple[Segment, ...]:
-    """Return a segment for other domains, by rank, and one for the node's own domain, which `own` serves.
+    """Return a segment for other domains, by rank, and a segment for the node's own domain.
 
-    `own` are the node's segments without PXN. Empty if every rank is reachable without PXN, or the program
-    has no PXN.
+    The segment for the own domain has no next hop: `own`, the node's segments without PXN, decide there. The
+    result is empty if the program has no PXN, or the node is not one of the `endpoints_of_closed_rails`.
     """
     fabric = finder.fabric
     if not has_table(here, "pxn") or here.name not in endpoints_of_closed_rails(fabric):
@@ -43,7 +43,7 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
         else:
             segment = longest_match(own, peer.address, bits)
             next_hop = segment.next_hop(peer.address) if segment else None
-            if isinstance(next_hop, str) and fabric.node(next_hop).level:  # the domain does not reach it
+            if isinstance(next_hop, str) and fabric.node(next_hop).level:  # the next hop leaves the domain
                 next_hop = None
         for rail in rails:
             members[rail] = next_hop
@@ -54,7 +54,10 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
 
 
 def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
-    """Return the segment of a switch inside a domain for other domains: by rank to a neighbour."""
+    """Return the segment of a switch inside a domain for other domains: by rank, the GPU that relays.
+
+    Empty for any other node, and if no GPU below the switch has a NIC on a rail.
+    """
     fabric = finder.fabric
     if here.level or not here.is_switch:
         return ()
@@ -77,7 +80,7 @@ def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
 
 @computed_once
 def endpoints_of_closed_rails(fabric: Fabric) -> frozenset[str]:
-    """Return the endpoints whose uplinks all lead to closed rails."""
+    """Return the endpoints that have uplinks, all to switches on closed rails."""
     endpoints = []
     for node in fabric.endpoints:
         ups = [neighbour for neighbour in fabric.neighbours(node.name) if fabric.node(neighbour).level]

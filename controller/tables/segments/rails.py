@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rails: switches below which lie endpoints of one rank, a few of each domain (Rail-only, §4).
+"""Rails: all endpoints below a switch on a rail have one rank; their domains differ (Rail-only, §4).
 
-Their addresses share the last field and no prefix, so the array of such a switch counts the fields before it.
-A rail is closed when no way up leads to another rank: what has one is foreign there. Places of more
-dimensions than rank and domain, as those of HPN's segments, are told apart by prefix: no switch is on a rail.
+The addresses of these endpoints share the last field, the rank, but no prefix. The table `rail` therefore
+matches all fields except the domain, and the domain indexes the array of next hops. A rail is closed if no
+path up leads to another rank; destinations of another rank are then foreign. If endpoints have coordinates
+besides rank and domain, such as HPN's segment, tables match prefixes and no switch is on a rail.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from topologies.model.computed_once import computed_once
 
 __all__ = ["Rail", "rail_of", "rail_segments"]
 
-# Coordinates of an endpoint on a rail: rank and domain.
+# Number of coordinates of an endpoint on a rail: rank and domain.
 _DIMENSIONS = 2
 
 
@@ -57,7 +58,7 @@ def rail_segments(
 ) -> tuple[TernarySegment, ...]:
     """Return the rows of the table rail of a switch, highest priority first; empty if it is on no rail.
 
-    With `withdraw` its groups leave out the uplinks that have told that they no longer reach a destination.
+    With `withdraw`, the group for a destination leaves out the uplinks that have withdrawn its route.
     """
     fabric = finder.fabric
     rail = rail_of(fabric, here.name)
@@ -87,7 +88,7 @@ def rail_segments(
 
 
 def _nearest(finder: PathFinder, here: Node) -> dict[int, list[str]]:
-    """Return, by address of the endpoints below, the neighbours with the shortest way down."""
+    """Return the neighbours with the fewest hops down to each endpoint below a switch, by its address."""
     fabric = finder.fabric
     hops: dict[int, tuple[int, list[str]]] = {}
     for neighbour in finder.neighbours(here.name):
@@ -103,7 +104,7 @@ def _nearest(finder: PathFinder, here: Node) -> dict[int, list[str]]:
 
 @computed_once
 def _by_rank(fabric: Fabric, last: int) -> dict[int, list[int]]:
-    """Return the addresses of endpoints by their last field, whose bits are set in `last`."""
+    """Return the addresses of the endpoints of each rank; `last` is the mask of the rank, the last field."""
     addresses: dict[int, list[int]] = {}
     for node in fabric.endpoints:
         addresses.setdefault(node.address & last, []).append(node.address)

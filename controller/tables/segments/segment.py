@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of structured lookup: prefixes or ternary matches, each with an array of next hops."""
+"""Types of structured lookup: prefixes or ternary matches, each with an array of next hops."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ __all__ = [
     "merge_halves",
 ]
 
-# A neighbour by name, for any port that leads to it, or an egress port by number.
+# A neighbour by name, for any port that leads to the neighbour; or an egress port by number.
 EgressPort = str | int
-# A neighbour, the group of egress ports of which the hash selects a member, or None: no entry.
+# A neighbour; a group of egress ports, of which a hash selects a member; or None for no entry.
 NextHop = str | tuple[EgressPort, ...] | None
 NextHops = tuple[NextHop, ...]
 
@@ -30,7 +30,7 @@ NextHops = tuple[NextHop, ...]
 class Segment:
     """Addresses with a prefix; `next_hops[(address >> shift) & mask]` is the next hop of an address.
 
-    The node itself as next hop stands for its host; None has no entry, and such frames are dropped.
+    The node itself as a next hop stands for its host. None stands for no entry: the frame is dropped.
     """
 
     prefix: Prefix
@@ -48,7 +48,7 @@ class Segment:
 class TernarySegment:
     """Addresses that equal `value` in the bits of `ternary_mask`, with an array of next hops like a Segment.
 
-    Without next hops, it matches destinations that may not arrive here: those of a foreign rail.
+    A segment without next hops matches the destinations of foreign rails, whose frames the switch drops.
     """
 
     value: int
@@ -67,13 +67,13 @@ class TernarySegment:
 
 
 def longest_match(segments: Iterable[Segment], address: int, bits: int) -> Segment | None:
-    """Return the segment with the longest prefix of an address."""
+    """Return the segment whose prefix is the longest match of an address; None without a match."""
     matching = [segment for segment in segments if segment.prefix.contains(address, bits)]
     return max(matching, key=lambda segment: segment.prefix.length, default=None)
 
 
 def merge_halves(segments: list[Segment], bits: int) -> list[Segment]:
-    """Merge pairs of half segments that have equal arrays."""
+    """Merge segments with equal arrays that are the two halves of a wider prefix; return all, sorted."""
     kept = {segment.prefix: segment for segment in segments}
     for length in range(bits, 1, -1):
         for prefix in sorted(segment for segment in kept if segment.length == length):
@@ -90,5 +90,5 @@ def merge_halves(segments: list[Segment], bits: int) -> list[Segment]:
 
 
 def equal_cost_group(neighbours: Sequence[str]) -> NextHop:
-    """Return the next hop by equal neighbours: the group of several, the only one, or None."""
+    """Return the next hop for equal neighbours: their group, the only neighbour, or None for no neighbour."""
     return tuple(neighbours) if len(neighbours) > 1 else neighbours[0] if neighbours else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments upwards: the default to the highest tier, and prefixes that are nearer by a lower tier."""
+"""Segments upwards: the default by the highest tier, and prefixes that are nearer by a lower tier."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -20,7 +20,7 @@ __all__ = ["highest_neighbours", "upward_segments"]
 
 
 def highest_neighbours(finder: PathFinder, here: Node) -> list[str]:
-    """Return the neighbours of the highest tier, if it is above the node's own tier."""
+    """Return the neighbours in the highest tier; empty if this tier is not above the node's own tier."""
     tiers = {neighbour: finder.fabric.node(neighbour).tier for neighbour in finder.neighbours(here.name)}
     top = max(tiers.values(), default=0)
     return [neighbour for neighbour, tier in tiers.items() if tier == top > here.tier]
@@ -29,9 +29,9 @@ def highest_neighbours(finder: PathFinder, here: Node) -> list[str]:
 def upward_segments(
     finder: PathFinder, here: Node, meshed: Sequence[Prefix] = (), *, grouped: bool
 ) -> list[Segment]:
-    """Return the default segment, to the highest tier, and segments nearer by a lower tier.
+    """Return the default segment, by the highest tier, and segments that other uplinks serve better.
 
-    With `grouped` the program has groups, so that a next hop is the group of all uplinks; else the low bits
+    With `grouped`, the program has groups, and a next hop is the group of all uplinks. Otherwise the low bits
     of an address select an uplink.
 
     Prefixes in `meshed` use the node's own mesh, except for addresses whose holders have left the mesh.
@@ -64,12 +64,13 @@ def upward_segments(
 def _reached_by_some(
     fabric: Fabric, higher: tuple[str, ...], highest: tuple[str, ...]
 ) -> dict[Prefix, Sequence[str]]:
-    """Return the prefixes that some uplinks reach by fewer hops than `highest`, or alone, with these uplinks.
+    """Return the prefixes that the default does not serve well, each with the uplinks that lead to it.
 
-    Nodes with the same uplinks share the result.
+    Uplinks below the highest tier reach such a prefix by fewer hops than the uplinks in `highest`, or some of
+    the uplinks in `highest` do not reach the prefix. Nodes with the same uplinks share the result.
     """
     bits, over = fabric.address_plan.bits, reachable_prefixes(fabric)
-    # Most uplinks of a node reach the same prefixes by the same hops.
+    # Most uplinks of a node reach the same prefixes by the same number of hops: compare each set once.
     alike: list[PrefixHops] = []
     for name in higher:
         if over[name] not in alike:
@@ -78,11 +79,11 @@ def _reached_by_some(
 
     @cache
     def better(number: int, *, of_highest: bool) -> list[Prefix]:
-        """Return the prefixes for which uplinks of one reach are better than the default."""
+        """Return the prefixes for which uplinks with reach `alike[number]` are better than the default."""
         prefixes = []
         for prefix, hops in alike[number].hops.items():
             result = [reach.hops_to_prefix(prefix, bits) for reach in default]
-            # Some uplinks may not lead to the prefix, or all of them by more hops.
+            # Uplinks of the default may not lead to the prefix, or only by more hops.
             if None in result or (not of_highest and hops < min(count or 0 for count in result)):
                 prefixes.append(prefix)
         return prefixes

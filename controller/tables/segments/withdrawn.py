@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routes that neighbours of a switch have withdrawn, as BGP withdraws the route of a host or segment (HPN).
 
-A switch that chooses among equal neighbours by hash takes a neighbour that lost a downlink out of the group.
+When a neighbour has lost a downlink, a switch that chooses among equal neighbours by hash removes this
+neighbour from the groups for the prefixes below the downlink.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -20,9 +21,9 @@ __all__ = ["withdrawn_next_hop", "withdrawn_segments"]
 def withdrawn_segments(finder: PathFinder, node: Node, uplinks: Sequence[str]) -> list[Segment]:
     """Return segments for the prefixes that some neighbours of a switch no longer reach.
 
-    Each segment is longer than the planned prefix, so it wins, and its group leaves these neighbours out.
-    `uplinks` are the neighbours by which the switch climbs. A switch knows of a neighbour's failed downlink
-    once the neighbour has notified it.
+    The group of each segment leaves these neighbours out. The segment has a longer prefix than the planned
+    segment, or replaces it. `uplinks` are the neighbours by which the switch climbs. A switch knows of a
+    neighbour's failed downlink once the neighbour has notified the switch.
     """
     lost: dict[Prefix, set[str]] = {}
     for upper, prefixes in _withdrawing(finder, node):
@@ -42,9 +43,9 @@ def withdrawn_segments(finder: PathFinder, node: Node, uplinks: Sequence[str]) -
 def withdrawn_next_hop(
     finder: PathFinder, node: Node, address: int, uplinks: Sequence[str]
 ) -> tuple[int, NextHop] | None:
-    """Return the next hop of an address in the segments of `withdrawn_segments`, with their prefix length.
+    """Return the prefix length and the next hop of an address in the segments of `withdrawn_segments`.
 
-    None if no neighbour has withdrawn a prefix of the address. It makes no segments of other addresses.
+    None if no neighbour has withdrawn a prefix of the address. Segments of other addresses are not computed.
     """
     bits = finder.fabric.address_plan.bits
     losers: dict[Prefix, set[str]] = {}
@@ -76,7 +77,7 @@ class _Withdrawn(frozenset[Prefix]):
 
 
 def _withdrawing(finder: PathFinder, node: Node) -> Iterator[tuple[str, _Withdrawn]]:
-    """Yield the upper neighbours that have lost a downlink, and the prefixes they withdraw."""
+    """Yield each neighbour that has lost a neighbour of its own, and the prefixes that it withdraws."""
     if not finder.failed:
         return
     fabric, neighbours = finder.fabric, finder.neighbours(node.name)
@@ -88,7 +89,10 @@ def _withdrawing(finder: PathFinder, node: Node) -> Iterator[tuple[str, _Withdra
 
 @computed_once
 def _find_withdrawn(fabric: Fabric, upper: str, lost: frozenset[str], but: str) -> _Withdrawn:
-    """Return the prefixes below `lost` neighbours of a switch, except `but`, that no other one leads to."""
+    """Return the prefixes below the neighbours in `lost` to which no other neighbour of `upper` leads.
+
+    Prefixes below the neighbour `but` are left out.
+    """
     below, bits, tier = descendants(fabric), fabric.address_plan.bits, fabric.node(upper).tier
     children = [name for name in fabric.neighbours(upper) if fabric.node(name).tier < tier]
     reachable = [below[name] for name in children if name not in lost]
@@ -102,14 +106,14 @@ def _find_withdrawn(fabric: Fabric, upper: str, lost: frozenset[str], but: str) 
 
 
 def _without(planned: Sequence[str], losers: Set[str]) -> NextHop:
-    """Return the next hop of a group that some neighbours have left."""
+    """Return the next hop for the neighbours in `planned` that are not in `losers`."""
     return equal_cost_group([name for name in planned if name not in losers])
 
 
 def _planned_neighbours(
     finder: PathFinder, node: Node, prefix: Prefix, uplinks: Sequence[str]
 ) -> Sequence[str]:
-    """Return the neighbours that lead to a prefix without failures: the nearest below, else the uplinks."""
+    """Return the planned neighbours for a prefix: below the switch, by the fewest hops; else `uplinks`."""
     fabric, below, bits = finder.fabric, descendants(finder.fabric), finder.fabric.address_plan.bits
     if below[node.name].hops_to_prefix(prefix, bits) is None:
         return uplinks

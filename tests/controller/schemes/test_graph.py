@@ -271,7 +271,8 @@ def test_a_dragonfly_of_1056_hosts_fits_and_a_random_graph_of_1200_is_refused() 
             walk = network.send(source, Frame(fabric.node(destination).address))
             assert walk.nodes[-1] == destination
     random = from_graph(nx.random_regular_graph(4, 1200, seed=1), "random")
-    with pytest.raises(PlanError, match="its tables hold 32 and 1024; use up to 1024 endpoints, or list"):
+    expected = "its tables hold 32 blocks and 1024 next hops; use up to 1024 endpoints, or list"
+    with pytest.raises(PlanError, match=expected):
         make_plan(random, peers=[("0", "1")])
 
 
