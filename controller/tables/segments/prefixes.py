@@ -48,11 +48,11 @@ class PrefixHops:
         object.__setattr__(self, "_lengths", tuple({prefix.length for prefix in self.hops}))
 
     def hops_to(self, address: int, bits: int) -> int | None:
-        """Return the number of hops to an address; None if no prefix contains the address."""
+        """Return the number of hops to a prefix that contains an address; None without such a prefix."""
         return self.hops_to_prefix(Prefix(address, bits), bits)
 
     def hops_to_prefix(self, segment: Prefix, bits: int) -> int | None:
-        """Return the number of hops to a segment; None if no prefix contains the whole segment."""
+        """Return the number of hops to a prefix that contains a whole segment; None without such a prefix."""
         for length in self._lengths:
             if length <= segment.length:
                 value = segment.value >> (bits - length) << (bits - length)
