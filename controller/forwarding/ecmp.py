@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Next hops of a switch that chooses by hash, for one destination at a time and without table entries.
+"""Next hops of a switch that chooses by hash (ECMP), for one destination at a time, without table entries.
 
-After a failure, every source of an ECMP fabric computes the next hops of its switches, and sources may know
-of different failed links. Only routes that neighbours have withdrawn
-(controller.tables.segments.withdrawn) are looked up for each source; sources that know of the same failures
-near a switch share its segments.
+After a failure, every source of an ECMP fabric computes the next hops of the switches on its paths. Sources
+may know of different failed links. Sources that know of the same failed links near a switch share the
+segments of the switch. Only withdrawn routes (controller.tables.segments.withdrawn) are looked up for each
+source.
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,10 @@ __all__ = ["EcmpGroup", "EcmpTable"]
 @final
 @dataclass(frozen=True, slots=True)
 class EcmpGroup:
-    """Neighbours from which the hash selects, one element a parallel link; empty without a route.
+    """Neighbours among which a switch chooses by hash; empty if the switch has no route.
 
-    The element `hash >> shift & mask`, modulo their number, is selected.
+    A neighbour behind parallel links is listed once for each link. Of n elements, a frame takes element
+    `(hash >> shift & mask) % n`.
     """
 
     neighbours: tuple[str, ...]
@@ -34,7 +35,7 @@ class EcmpGroup:
     mask: int
 
     def select(self, flow_hash: int) -> str | None:
-        """Return the neighbour for a frame with this hash; None without a route."""
+        """Return the neighbour for a frame with this hash; None if there is no route."""
         members = self.neighbours
         if len(members) < 2:
             return members[0] if members else None
@@ -43,9 +44,14 @@ class EcmpGroup:
 
 @final
 class EcmpTable:
-    """Segments of a switch, valid while no neighbour has withdrawn a route.
+    """Groups of one switch by destination address, computed from the segments of the switch.
 
-    `finder` needs to know only the failed links near the switch.
+    The segments contain no withdrawn routes; `group_of` looks withdrawn routes up in addition.
+
+    Args:
+        finder: Path finder of the fabric; it needs to know only the failed links near the switch.
+        node: Name of the switch.
+        lookups: Segments of the switch, and the first bit of the hash by which the switch chooses.
     """
 
     def __init__(self, finder: PathFinder, node: str, lookups: Lookups) -> None:
@@ -63,7 +69,11 @@ class EcmpTable:
         self._groups: dict[NextHop, EcmpGroup] = {}
 
     def group_of(self, finder: PathFinder, address: int) -> EcmpGroup:
-        """Return the group of a destination address, given the failed links that `finder` knows."""
+        """Return the group of a destination address, given the failed links that `finder` knows.
+
+        If neighbours have withdrawn a route to the address, the group contains only the other neighbours, unless
+        a segment has a longer prefix than this route.
+        """
         segment = self._segment(address)
         withdrawn = withdrawn_next_hop(finder, self.node, address, self.uplinks) if finder.failed else None
         if withdrawn is None or (segment is not None and segment.prefix.length > withdrawn[0]):

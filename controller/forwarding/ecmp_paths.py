@@ -15,18 +15,22 @@ from topologies.model.columns import columns
 
 __all__ = ["ecmp_columns", "port_of_bucket"]
 
-# First bit of lb that selects the port. With bit 1 selecting between two ports, the other seven bits reach
-# all 60 uplinks of either ToR; with bit 0 they reach 58: tests/controller/test_path_probing.py.
+# Lowest bit of lb that selects the source's port. If bit 1 selects between two ports, the other seven bits
+# of lb reach all 60 uplinks of either ToR; if bit 0 selects, they reach 58
+# (tests/controller/test_path_probing.py).
 _PORT_BIT = 1
 
-# Nodes of a path, 16 bits each, that are compared as one number of 64 bits.
+# Node numbers of 16 bits that `_routes` packs into a word of 64 bits, to compare paths.
 _NODES_A_WORD = 4
 
 Ints = NDArray[np.int64]
 
 
 def port_of_bucket(bucket: int, ports: int) -> int:
-    """Return the port, from 0 to `ports` - 1, of a bucket; ports differ by at most 1 in their buckets."""
+    """Return the number of the source's port for a bucket, from 0 to `ports` - 1.
+
+    The numbers of buckets that any two ports get differ by at most 1.
+    """
     rotated = bucket >> _PORT_BIT | (bucket & (1 << _PORT_BIT) - 1) * (BUCKETS >> _PORT_BIT)
     return rotated % ports
 
@@ -34,8 +38,8 @@ def port_of_bucket(bucket: int, ports: int) -> int:
 def ecmp_columns(tables: TableSource, candidates: PathColumns) -> Routes | None:
     """Return the path of every bucket of all pairs; None if a node on a path has no `ecmp_table`.
 
-    A source route steers a frame to the first switch of a candidate; from there, switches choose by hash. The
-    path of a bucket is that of a frame whose lb equals the bucket.
+    A source route steers a frame to the first switch of a candidate path; from there, switches choose by
+    hash. The path of bucket b is the path of a frame with lb b.
     """
     table = columns(candidates.fabric)
     begun, lengths = _steered(candidates, table.tiers)
@@ -72,14 +76,15 @@ def ecmp_columns(tables: TableSource, candidates: PathColumns) -> Routes | None:
 
 
 def _steered(candidates: PathColumns, tiers: NDArray[np.int32]) -> tuple[Ints, Ints]:
-    """Return a candidate for each pair and bucket, and its number of hops to the first switch.
+    """Return a candidate path for each pair and bucket, and its number of hops to the first switch.
 
-    Both arrays are flat, (pairs * buckets,). Buckets share the pair's different first hops evenly.
+    Both arrays have shape (pairs * buckets,). A candidate is given by its row in `candidates.nodes`; a path
+    without a switch counts all its hops. The buckets of a pair spread evenly over its distinct first hops.
     """
     heads = candidates.nodes[:, 1:]
     first = candidates.pair_of * len(tiers) + heads[:, 0]
     _, rows = np.unique(first, return_index=True)
-    rows.sort()  # first candidate with each first hop of a pair, in the order of the candidates
+    rows.sort()  # for each pair and first hop: the first candidate, in the order of the candidates
     counts = np.bincount(candidates.pair_of[rows], minlength=len(candidates.pairs))
     begin = np.cumsum(counts) - counts
     ports = np.zeros((counts.max(initial=0) + 1, BUCKETS), np.int64)
@@ -94,7 +99,7 @@ def _steered(candidates: PathColumns, tiers: NDArray[np.int32]) -> tuple[Ints, I
 def _selected(
     groups: list[EcmpGroup], which: NDArray[np.intp], hashes: Ints, tables: TableSource
 ) -> NDArray[np.int32]:
-    """Return the node number that each hash selects in group `groups[which[i]]`; -1 without a route."""
+    """Return the number of the node that hash i selects in `groups[which[i]]`; -1 in an empty group."""
     fabric = tables.finder.fabric
     widest = max(1, *(len(group.neighbours) for group in groups))
     members = np.full((len(groups), widest), -1, np.int32)
@@ -108,7 +113,7 @@ def _selected(
 
 
 def _routes(candidates: PathColumns, nodes: NDArray[np.int32]) -> Routes:
-    """Return the routes of 16 paths a pair; equal paths of a pair are stored once."""
+    """Return routes from 16 rows of `nodes` for each pair; equal paths of a pair are stored once."""
     count = len(candidates.pairs)
     equal = np.ones((count, BUCKETS, BUCKETS), np.bool_)
     for begin in range(1, nodes.shape[1], _NODES_A_WORD):

@@ -16,7 +16,7 @@ __all__ = ["TableSource", "neighbour_at", "next_hop", "port_choice", "table_path
 
 
 class TableSource(Protocol):
-    """The part of a forwarding scheme that fills the tables of addresses."""
+    """Forwarding scheme, as this module uses it: path finder, table entries and groups of the nodes."""
 
     @property
     def finder(self) -> PathFinder:
@@ -25,7 +25,7 @@ class TableSource(Protocol):
 
     @property
     def cache(self) -> dict[Hashable, object]:
-        """Results that `computed_once` stores."""
+        """Results that `computed_once` stores, by function and arguments."""
         ...
 
     def address_entries(self, node: str) -> tuple[Entry, ...]:
@@ -33,7 +33,7 @@ class TableSource(Protocol):
         ...
 
     def ecmp_table(self, node: str) -> EcmpTable | None:
-        """Return the groups of a switch that chooses by hash; None if its entries must be read instead."""
+        """Return the groups of a switch that chooses by hash; None if callers must read its table entries."""
         ...
 
 
@@ -42,8 +42,15 @@ def next_hop(
 ) -> str | None:
     """Return the neighbour to which the tables of a node send a frame.
 
-    None at the destination, and if no entry matches. A group selects the member by the hash of a frame with
-    this `lb` from `source`, by default from the node itself.
+    The result is None at the destination, and if no entry matches. If the node chooses from a group, the hash
+    of source, destination and `lb` selects the member.
+
+    Args:
+        tables: Table entries and groups of the nodes.
+        node: Node that holds the frame.
+        destination: Destination of the frame.
+        source: Source of the frame; None stands for `node`.
+        lb: Load-balancing value of the frame.
     """
     if node == destination:
         return None
@@ -79,9 +86,10 @@ def neighbour_at(fabric: Fabric, node: str, port: int) -> str | None:
 
 
 def table_path(tables: TableSource, source: str, destination: str, lb: int = 0, begun: Path = ()) -> Path:
-    """Return the path of a frame by table entries; it ends early at a node without a matching entry.
+    """Return the path on which table entries forward a frame, with at most MAX_HOPS hops.
 
-    `begun` is the first part of the path, which a source route has chosen.
+    The path ends early at a node without a matching entry. `begun` is the first part of the path, chosen by a
+    source route; if `begun` is empty, the path begins at `source`.
     """
     path = list(begun) or [source]
     path.extend(_hops(tables, path[-1], source, destination, lb, MAX_HOPS + 1 - len(path)))
@@ -91,12 +99,12 @@ def table_path(tables: TableSource, source: str, destination: str, lb: int = 0, 
 def table_paths(
     tables: TableSource, source: str, destination: str, begun: Path, lbs: Sequence[int]
 ) -> list[Path]:
-    """Return `table_path` for each value of lb; a switch on several paths is looked up once."""
+    """Return `table_path` for each of `lbs`; the group of a switch on several paths is looked up once."""
     fabric = tables.finder.fabric
     scna, dcna = fabric.node(source).address, fabric.node(destination).address
     groups: dict[str, EcmpGroup | None] = {destination: EcmpGroup((), 0, 0)}
     paths: list[Path] = []
-    stored: dict[Path, Path] = {}  # equal paths are one object
+    stored: dict[Path, Path] = {}  # equal paths share one object
     for lb in lbs:
         path, hashed = list(begun), frame_hash(scna, dcna, lb)
         for _ in range(MAX_HOPS + 1 - len(begun)):
@@ -116,6 +124,7 @@ def table_paths(
 
 
 def _hops(tables: TableSource, node: str, source: str, destination: str, lb: int, most: int) -> Iterator[str]:
+    """Yield the nodes that a frame visits after `node`, `most` at most."""
     for _ in range(most):
         following = next_hop(tables, node, destination, source, lb)
         if following is None:
@@ -125,14 +134,14 @@ def _hops(tables: TableSource, node: str, source: str, destination: str, lb: int
 
 
 def _group(tables: TableSource, node: str, destination: str) -> EcmpGroup | None:
-    """Return the group of a destination at a switch that chooses by hash; None for other nodes."""
+    """Return the group of a destination at a switch that chooses by hash; None at any other node."""
     table, finder = tables.ecmp_table(node), tables.finder
     return None if table is None else table.group_of(finder, finder.fabric.node(destination).address)
 
 
 @computed_once
 def _routing_action(tables: TableSource, node: str, destination: str) -> Entry | DropReason:
-    """Return the entry with the port or the group of a destination, or why a frame is dropped."""
+    """Return the entry with the port or the group of a destination, or the reason of a drop."""
     return _pipeline(tables, node).routing_action(tables.finder.fabric.node(destination).address)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executable specification of the P4 programs: table lookups, the hash, and the decisions of one pass.
 
-Planning uses it to follow frames through the tables of a plan, and tests compare the compiled programs with
-it. Frames are the fields that the programs read; other modules parse and build bytes. Source: the wire
-format, docs/reference/wire-format.md.
+Planning follows frames through the tables of a plan with this module; tests compare the compiled programs
+with this module. A frame consists of the header fields that the programs read; other modules parse and build
+bytes. The fields are defined in docs/reference/wire-format.md.
 """
 
 import zlib
@@ -43,19 +43,19 @@ LOCAL_GROUP = 0
 VL_RESPONSE, VL_TURNS = 2, 4
 _ADDRESS_BITS = 16
 
-# Lowest bit of each field in the 40 hashed bits, and its width.
+# Lowest bit and width of each field in the 40 bits of which the hash is computed.
 _SCNA, _DCNA, _LB = (24, 16), (8, 16), (0, 8)
 _HASHED_BYTES = 5
-# Bits of the CRC that switches use.
+# Bits of the CRC-32 that form the hash.
 _HASH_MASK = 0xFFFF
 
-# LPH.length counts blocks (at most 16) of 32 flits of 20 bytes.
+# LPH.length counts blocks of 32 flits (at most 16 blocks), flits of 20 bytes, and bytes.
 _FLIT_BYTES, _BLOCK_FLITS, _MAX_BLOCKS = 20, 32, 16
 
 
 @final
 class DropReason(IntEnum):
-    """Reason of a drop, as the index of the counter `drops`."""
+    """Reason of a drop; the value is the index in the counter `drops`."""
 
     TRUNCATED = 1
     ETHERTYPE = 2
@@ -72,9 +72,10 @@ class DropReason(IntEnum):
 
 
 class Frame(NamedTuple):
-    """Fields of a frame that the programs read; `length` is LPH.length, None if it does not matter.
+    """Header fields of a frame that the programs read.
 
-    It is a named tuple for speed, as every hop makes a new frame.
+    `length` is LPH.length; if `length` is None, it is neither updated nor checked. The class is a named tuple
+    for speed, as every hop creates a new frame.
     """
 
     dcna: int
@@ -91,7 +92,7 @@ class Frame(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Egress port of a frame, and the frame as it leaves."""
+    """Egress port of a frame, and the frame with the fields with which it leaves."""
 
     port: int
     frame: Frame
@@ -100,7 +101,10 @@ class Departure:
 @final
 @dataclass(frozen=True, slots=True)
 class PortChoice:
-    """Egress ports from which the hash chooses: `ports[hash >> shift & (len(ports) - 1)]`."""
+    """Egress ports from which the hash chooses: `ports[hash >> shift & (len(ports) - 1)]`.
+
+    The number of ports is a power of two; a port may be repeated.
+    """
 
     ports: tuple[int, ...]
     shift: int = 0
@@ -111,30 +115,34 @@ class PortChoice:
 
 
 def frame_hash(scna: int, dcna: int, lb: int) -> int:
-    """Return the hash, the low 16 bits of a CRC-32, by which switches choose for a frame of lb_mode 0."""
+    """Return the hash by which switches choose the egress port of a frame with lb_mode 0.
+
+    The hash is the low 16 bits of the CRC-32 of scna, dcna and lb (2, 2 and 1 bytes).
+    """
     return zlib.crc32(scna.to_bytes(2) + dcna.to_bytes(2) + lb.to_bytes(1)) & _HASH_MASK
 
 
 def flow_hash(scna: ArrayLike, dcna: ArrayLike, lb: ArrayLike) -> Ints:
     """Return `frame_hash` of many frames, element by element.
 
-    A CRC is affine over GF(2): for inputs of equal length, crc(x ^ y) = crc(x) ^ crc(y) ^ crc(0), so each
-    field contributes a value of its own.
+    A CRC is affine over GF(2): for inputs of equal length, crc(x ^ y) = crc(x) ^ crc(y) ^ crc(0). The hash is
+    therefore the XOR of crc(0) and of one contribution of each field.
     """
     ends = hash_contributions(*_SCNA)[np.asarray(scna)] ^ hash_contributions(*_DCNA)[np.asarray(dcna)]
     return ends ^ lb_contributions()[np.asarray(lb)] ^ (zlib.crc32(bytes(_HASHED_BYTES)) & _HASH_MASK)
 
 
 def lb_contributions() -> Ints:
-    """Return the bits of the hash that each value of lb flips, (256,)."""
+    """Return the contribution to the hash of each value of lb, (256,)."""
     return hash_contributions(*_LB)
 
 
 @cache
 def hash_contributions(first: int, bits: int) -> Ints:
-    """Return the bits of the hash that each value of a field flips, (2**bits,).
+    """Return the contribution to the hash of each value of a field, (2**bits,).
 
-    The lowest bit of the field is bit `first` of the hashed input.
+    The contribution of a value has the bits of the hash that change if the field has this value instead of 0.
+    The field has `bits` bits; its lowest bit is bit `first` of the input of the hash.
     """
     contributions = np.zeros(1, np.int64)
     empty = zlib.crc32(bytes(_HASHED_BYTES))
@@ -145,7 +153,10 @@ def hash_contributions(first: int, bits: int) -> Ints:
 
 
 def resized(length: int, octets: int) -> int | None:
-    """Return the value of LPH.length after a frame grows by some bytes; None if it does not fit the field."""
+    """Return LPH.length after a frame has grown by `octets` bytes; None if the value does not fit the field.
+
+    A negative value of `octets` shrinks the frame.
+    """
     blocks, flits, tail = length >> 10, length >> 5 & 31, length & 31
     number = (blocks * _BLOCK_FLITS + flits) * _FLIT_BYTES + tail + octets
     blocks, rest = divmod(number, _BLOCK_FLITS * _FLIT_BYTES)
@@ -156,7 +167,7 @@ def resized(length: int, octets: int) -> int | None:
 
 @final
 class Tables:
-    """Entries of one switch, and lookups in them."""
+    """Table entries of one node, and their lookup."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries: dict[Hashable, Entry] = {}
@@ -177,7 +188,7 @@ class Tables:
         """Insert, modify or delete an entry.
 
         Raises:
-            PlanError: An entry to insert exists, or an entry to modify or delete does not.
+            PlanError: The entry to insert exists, or the entry to modify or delete does not exist.
         """
         entry, key = update.entry, update.entry.key
         if (key in self._entries) == (update.kind == "insert"):
@@ -202,9 +213,10 @@ class Tables:
         return [entry for entry in self._entries.values() if entry.table == table]
 
     def lookup(self, table: str, **key: int) -> Entry | None:
-        """Return the entry that matches a table's key, or None; the key's fields are in the table's order.
+        """Return the entry of a table that matches the key, or None.
 
-        Of several matching entries, the highest priority wins, then the longest prefix.
+        The fields of the key must be in the table's order. Of several matching entries, the highest priority
+        wins, then the longest prefix.
         """
         exact = self._exact.get((table, tuple(key.values())))
         if exact is not None:
@@ -250,17 +262,21 @@ def _parameter(entry: Entry, name: str) -> int:
 
 
 def _index(array: Entry, value: int) -> int:
-    """Return the index of a value in the array that the entry's base, shift and mask describe."""
+    """Return base + (value >> shift & mask), with the parameters of the entry `array`."""
     shift, mask = _parameter(array, "shift"), _parameter(array, "mask")
     return _parameter(array, "base") + (value >> shift & mask)
 
 
 @final
 class Pipeline:
-    """Decisions of one switch's program, by its tables; a table that the program lacks is empty.
+    """P4 program of one node: decides by the node's tables what happens to a frame.
 
-    The order of decisions is: arrival port, source route to push, rail, source route, PXN, segments with
-    linear lookup, group, departure port, turn, delivery.
+    A table that the program lacks is empty. The decisions are, in order: arrival port, source route to push,
+    rail, source route, PXN, segment and linear lookup, group, departure port, turn, delivery.
+
+    Args:
+        tables: Table entries of the node.
+        has_host: Whether a host is attached to the node; without a host, only management frames may end here.
     """
 
     def __init__(self, tables: Tables, *, has_host: bool = True) -> None:
@@ -293,7 +309,7 @@ class Pipeline:
         return port if isinstance(port, DropReason) else self.depart(frame, ingress_port, port)
 
     def _pushed(self, frame: Frame) -> Frame | DropReason:
-        """Return the frame with the source route of its destination and bucket, unchanged without a route."""
+        """Return the frame with the source route that `all_path` has for it; unchanged without an entry."""
         entry = self.tables.lookup("all_path", dcna=frame.dcna, bucket=frame.lb % BUCKETS)
         if entry is None:
             return frame
@@ -317,7 +333,7 @@ class Pipeline:
         return ports.ports[int(ports.of(number))]
 
     def ports_of(self, action: Entry) -> PortChoice | DropReason:
-        """Return the ports of a routing action; NO_ROUTE if its group does not exist."""
+        """Return the egress ports of a routing action; NO_ROUTE if the action names a missing group."""
         if not SET_GROUP.is_called_by(action):
             return PortChoice((_parameter(action, "port"),))
         group = self.tables.lookup("multipath", group=_parameter(action, "group"))
@@ -328,7 +344,7 @@ class Pipeline:
         return PortChoice(tuple(ports[value % len(ports)] for value in values), _parameter(action, "shift"))
 
     def routing_action(self, dcna: int) -> Entry | DropReason:
-        """Return the entry with the port or the group of a destination address, or the reason of a drop."""
+        """Return the entry that names the port or the group for a destination address, or a drop reason."""
         rail = self.tables.lookup("rail", dcna=dcna)
         if rail is not None and FOREIGN_RAIL.is_called_by(rail):
             return DropReason.FOREIGN_RAIL
@@ -342,7 +358,7 @@ class Pipeline:
         return DropReason.NO_ROUTE if action is None else action
 
     def depart(self, frame: Frame, ingress_port: int, egress_port: int) -> Departure | DropReason:
-        """Return a frame's departure at an egress port, with its new VL, or the reason of its drop."""
+        """Return a frame's departure at an egress port, with the frame's new VL, or the drop reason."""
         arrival = self.tables.lookup("arrival", port=ingress_port)
         if arrival is None:
             return DropReason.ARRIVAL
@@ -350,9 +366,9 @@ class Pipeline:
         if departure is None:
             return DropReason.NO_PORT
         vl = frame.vl
-        if _parameter(arrival, "group") == LOCAL_GROUP:  # a source enters on the first VL of its class
+        if _parameter(arrival, "group") == LOCAL_GROUP:  # the source's frame enters on its class's first VL
             vl = VL_RESPONSE if frame.mgmt or frame.sl > 7 else 2 * frame.sl
-        turning = vl if vl < VL_TURNS else vl & 1  # all classes of data share the turns of the first class
+        turning = vl if vl < VL_TURNS else vl & 1  # all classes of data turn like VL 0 and 1
         turn = self.tables.lookup(
             "vl_turn",
             in_group=_parameter(arrival, "group"),
@@ -377,7 +393,10 @@ class Pipeline:
 
 
 def _with_route(frame: Frame, route: SourceRoute | None, octets: int) -> Frame | DropReason:
-    """Return the frame with another source route (or None) and its length changed by `octets` bytes."""
+    """Return the frame with another source route (or None), and with a length changed by `octets` bytes.
+
+    The result is the drop reason LENGTH if the new length does not fit LPH.length.
+    """
     length = None if frame.length is None else resized(frame.length, octets)
     if frame.length is not None and length is None:
         return DropReason.LENGTH
