@@ -71,8 +71,8 @@ class EcmpTable:
     def group_of(self, finder: PathFinder, address: int) -> EcmpGroup:
         """Return the group of a destination address, given the failed links that `finder` knows.
 
-        If neighbours have withdrawn a route to the address, the group contains only the other neighbours, unless
-        a segment has a longer prefix than this route.
+        If some neighbours have withdrawn a route to the address, the group leaves these neighbours out,
+        unless a segment has a longer prefix than the route.
         """
         segment = self._segment(address)
         withdrawn = withdrawn_next_hop(finder, self.node, address, self.uplinks) if finder.failed else None

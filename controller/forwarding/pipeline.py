@@ -276,7 +276,7 @@ class Pipeline:
 
     Args:
         tables: Table entries of the node.
-        has_host: Whether a host is attached to the node; without a host, only management frames may end here.
+        has_host: Whether a host is attached to the node; else the node delivers only management frames.
     """
 
     def __init__(self, tables: Tables, *, has_host: bool = True) -> None:

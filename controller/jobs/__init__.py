@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose priorities and paths of jobs so that accelerators compute most (Crux, SIGCOMM 2024).
+"""Choose paths and priorities of jobs so that accelerators idle as little as possible (Crux, SIGCOMM 2024).
 
-job         a job, its traffic by link, its intensity W / t          -> Schedule: paths, levels, shifts
-timeline    simulation of jobs over shared links, event by event
-paths       path selection: least congested paths, most intensive jobs first; or paths by hash
-priority    intensity, corrected by trying both orders of two jobs on one link
-compress    priorities on few levels: Max-K-Cut of the contention graph
-shifts      start shifts, so that jobs that share links send in turns
+job         Job, with its traffic on links and its intensity W / t; Schedule: paths, levels, start shifts
+timeline    event-driven simulation of jobs that share links
+paths       path selection: paths by hash, or least congested paths, the most intensive job first
+priority    priority of a job: its intensity, corrected by trying both orders of two jobs on one link
+compress    assignment of priorities to few levels: Max-K-Cut of the contention graph
+shifts      start shifts with which jobs that share links send in turns (CASSINI)
 schedulers  Crux and its baselines as functions: jobs, rates, levels, seed -> Schedule
-optimal     best of all schedules, for few jobs
+optimal     exhaustive search for the best schedule of few jobs
 """
 
 from controller.jobs.compress import best_cut, compress, contention, cut_weight, has_inversion

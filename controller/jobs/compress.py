@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compress priorities to few levels: a Max-K-Cut of the contention graph that inverts no priority.
+"""Assign priorities to few levels: a Max-K-Cut of the contention graph that inverts no priority.
 
-Published (Crux, section 4.3, algorithm 1): if two jobs share a link, an edge leads from the job of higher
-priority to the other. Its weight is the intensity of the first job, which is lost if both get one level. Of
-m = 10 random topological orders by breadth-first search, dynamic programming finds the best cut of each; the
-best cut of all is used.
+Published (Crux, section 4.3, algorithm 1):
+
+    graph   If two jobs share a link, an edge leads from the job of higher priority to the job of lower
+            priority. The weight of the edge is the intensity of the job of higher priority. The weight is
+            lost if both jobs get the same level.
+    orders  Breadth-first search draws m = 10 random topological orders of the jobs.
+    cut     Dynamic programming finds the best cut of each order into levels. The best cut of all orders is
+            the result.
 """
 
 from __future__ import annotations
@@ -17,14 +21,19 @@ from controller.jobs.job import Floats, Ints
 
 __all__ = ["SAMPLES", "best_cut", "compress", "contention", "cut_weight", "has_inversion"]
 
-# The paper's m.
+# Number of topological orders, m in the paper.
 SAMPLES = 10
 
 
 def contention(uses: NDArray[np.bool_], order: Ints, intensities: Floats) -> Floats:
-    """Return the edge weights of the contention graph, (jobs, jobs); 0 without an edge.
+    """Return the edge weights of the contention graph, (jobs, jobs).
 
-    `uses`, (jobs, links), marks the links of each job; `order` lists jobs by falling priority.
+    Element [i, j] is the weight of the edge from job i to job j, or 0 without an edge.
+
+    Args:
+        uses: Whether each job sends over each link, (jobs, links).
+        order: Jobs by falling priority.
+        intensities: Intensity of each job, (jobs,).
     """
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -44,7 +53,17 @@ def has_inversion(weights: Floats, levels: Ints) -> bool:
 
 
 def compress(weights: Floats, levels: int, samples: int = SAMPLES, seed: int = 0) -> Ints:
-    """Return one of `levels` levels for each job, 0 served first; PlanError for a graph with a cycle."""
+    """Return the level of each job, 0 (served first) to at most `levels` - 1, for the best cut found.
+
+    Args:
+        weights: Edge weights of the contention graph, (jobs, jobs).
+        levels: Number of levels.
+        samples: Number of random topological orders.
+        seed: Seed of the random orders.
+
+    Raises:
+        PlanError: `levels` or `samples` is below 1, or the graph has a cycle.
+    """
     if levels < 1 or samples < 1:
         raise PlanError(
             f"{levels} levels and {samples} samples were given", remedy="give at least one of each"
@@ -62,12 +81,15 @@ def compress(weights: Floats, levels: int, samples: int = SAMPLES, seed: int = 0
             best[order] = np.searchsorted(ends, np.arange(len(order)), side="right")
         if inside <= 0:
             break
-    # Renumber the levels without the empty levels.
+    # Drop empty levels, and number the remaining levels from 0.
     return np.unique(best, return_inverse=True)[1].astype(np.int64)
 
 
 def _topological(weights: Floats, rng: np.random.Generator) -> Ints:
-    """Return a topological order, breadth first; jobs that become free together are in random order."""
+    """Return a random topological order of the jobs, by breadth-first search.
+
+    Each round appends, in random order, the jobs whose predecessors are all in the order.
+    """
     edges = weights > 0
     waiting = edges.sum(axis=0)
     front = np.flatnonzero(waiting == 0)
@@ -80,19 +102,24 @@ def _topological(weights: Floats, rng: np.random.Generator) -> Ints:
         front = np.flatnonzero(waiting == 0)
     if len(order) < len(weights):
         raise PlanError(
-            f"the order of {len(weights) - len(order)} jobs has a circle: each comes before another of them",
+            f"the contention graph gives {len(weights) - len(order)} jobs no order: a cycle of edges puts a "
+            "job before another and after it",
             remedy="give edges that follow one order of priorities",
         )
     return np.array(order, np.int64)
 
 
 def _partition(weights: Floats, levels: int) -> tuple[float, Ints]:
-    """Split jobs in order into at most `levels` runs; return the least weight inside runs, and runs' ends."""
+    """Split jobs in topological order into at most `levels` runs, with the least weight inside runs.
+
+    Returns this weight, and for each run except the last, the index of the first job after the run. `weights`
+    has the jobs in topological order.
+    """
     number = len(weights)
     sums = np.zeros((number + 1, number + 1))
     sums[1:, 1:] = weights.cumsum(axis=0).cumsum(axis=1)
     own = np.diagonal(sums)
-    # inside[i, j]: weight of the edges among i .. j - 1.
+    # inside[i, j]: weight of the edges among jobs i to j - 1.
     inside = own[None, :] - sums - sums.T + own[:, None]
     inside[np.tril_indices(number + 1, -1)] = np.inf
     best = inside[0].copy()
@@ -110,12 +137,17 @@ def _partition(weights: Floats, levels: int) -> tuple[float, Ints]:
 
 
 def best_cut(weights: Floats, levels: int) -> Ints:
-    """Return the levels of the best cut by trying all assignments; PlanError above two million."""
+    """Return the levels of the best cut that inverts no priority, by trying all assignments of levels.
+
+    Raises:
+        PlanError: `levels` is below 1, or there are more than two million assignments.
+    """
     number = len(weights)
     if levels < 1 or levels**number > 2_000_000:
         raise PlanError(
-            f"{number} jobs on {levels} levels are too many to try all assignments",
-            remedy="use fewer jobs or levels, or compress",
+            f"{number} jobs on {levels} levels cannot be tried; expected at least 1 level and at most "
+            "2,000,000 assignments",
+            remedy="use fewer jobs or levels, or call compress",
         )
     every = (
         np.stack(np.unravel_index(np.arange(levels**number), (levels,) * number), axis=1) if number else None

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job as data, its traffic by link and its GPU intensity.
+"""Job and schedule as data; a job's traffic on links, sending time and intensity.
 
-Published: W_j, M_{j,e}, B_e, t_j = max over e of M_{j,e} / B_e, I_j = W_j / t_j (Crux, definitions 1 and 2).
-A job computes first, then sends without a break; sending may begin before the computation ends. This
-simplification is the paper's as well (section 4.2).
+Published (Crux, definitions 1 and 2), for job j and link e:
+
+    W_j        work of an iteration
+    M_{j,e}    traffic of an iteration on link e
+    B_e        rate of link e
+    t_j        max over e of M_{j,e} / B_e, the sending time without other jobs
+    I_j        W_j / t_j, the intensity
+
+In an iteration, a job computes, then sends without a break; sending may begin before the computation ends.
+Crux simplifies jobs in the same way (section 4.2).
 """
 
 from __future__ import annotations
@@ -38,13 +45,17 @@ Ints = NDArray[np.int64]
 class Job:
     """A job: the computation and the traffic of an iteration, and the candidate paths of its flows.
 
-    `gpus` accelerators compute for `compute` seconds. The job may send during the last share `overlap`, 0 to
-    1, of that time. `work` is the work of an iteration: FLOP or any unit that all jobs share; GPU-seconds if
-    it is None.
-
-    Flow f sends `amounts[f]`, bytes if rates are bytes a second, over one of `paths[f]`. `paths`, (flows,
-    candidates, hops), has link numbers, and -1 behind the end of a path and for missing paths. `port` is the
-    rate of each flow's own link to the network.
+    Args:
+        name: Name of the job.
+        gpus: Number of accelerators.
+        compute: Seconds for which all accelerators compute in an iteration.
+        amounts: Traffic of each flow in an iteration, (flows,); in bytes if rates are in bytes a second.
+        paths: Link numbers of the candidate paths of each flow, (flows, candidates, hops); -1 fills the rest
+            of a shorter path, and the row of a missing candidate.
+        overlap: Last share of `compute` during which the job may send, 0 to 1.
+        work: Work of an iteration, in FLOP or another unit that all jobs share; None stands for
+            `gpus * compute` GPU-seconds.
+        port: Rate of each flow's own link to the network.
     """
 
     name: str
@@ -59,14 +70,15 @@ class Job:
     def __post_init__(self) -> None:
         if self.gpus < 1 or self.compute < 0 or not 0 <= self.overlap <= 1:
             raise PlanError(
-                f"job {self.name} cannot have {self.gpus} GPUs and {self.compute:g} s of which "
-                f"{self.overlap:g} overlap",
-                remedy="give at least one GPU, no time below 0, an overlap of 0 to 1",
+                f"job {self.name} cannot have {self.gpus} GPUs, {self.compute:g} s of computation and "
+                f"{self.overlap:g} as its overlap with sending",
+                remedy="give at least 1 GPU, 0 s or more, and an overlap of 0 to 1",
             )
         if self.paths.ndim != 3 or len(self.paths) != len(self.amounts):
             raise PlanError(
-                f"job {self.name} has {len(self.amounts)} amounts, but paths of shape {self.paths.shape}",
-                remedy="give an amount and a row of paths to each flow",
+                f"job {self.name} has {len(self.amounts)} amounts, one for each flow, and expects paths of "
+                f"shape (flows, candidates, hops); got {self.paths.shape}",
+                remedy="give an amount and a table of candidate paths for each flow",
             )
         if (self.amounts < 0).any():
             flow = int(np.argmin(self.amounts))
@@ -82,12 +94,12 @@ class Job:
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
-        """Mask of the candidates that are paths, (flows, candidates); the others have only -1."""
+        """Mask of the candidates that exist, (flows, candidates); False if `paths` has only -1."""
         return np.asarray((self.paths >= 0).any(axis=2))
 
     @property
     def port_seconds(self) -> float:
-        """Seconds that the largest flow needs to pass its port."""
+        """Seconds in which the largest flow passes its port."""
         return float(self.amounts.max(initial=0.0)) / self.port
 
     @property
@@ -99,10 +111,17 @@ class Job:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """Choices for each job: the path of each flow, a priority level (0 is served first) and a start shift.
+    """Choices for each job: the paths of its flows, a priority level and a start shift.
 
-    Jobs of one `group` share a circle of time, which job j fills with `turns[j]` iterations, `shifts[j]`
-    seconds late. A job of group -1 has no prescribed start.
+    Jobs of a group share a circle of time, a period that a whole number of iterations of each job fills
+    (controller.jobs.shifts).
+
+    Args:
+        choices: For each job, the index of the candidate path of each flow.
+        levels: Priority level of each job, (jobs,); links serve level 0 first.
+        groups: Group of each job, (jobs,); -1 for a job without a prescribed start.
+        turns: Number of iterations of each job in the circle of its group, (jobs,).
+        shifts: Seconds after the start of the circle at which each job begins, (jobs,).
     """
 
     choices: tuple[Ints, ...]
@@ -120,7 +139,7 @@ class Schedule:
 
 
 def link_loads(job: Job, choice: Ints, links: int) -> Floats:
-    """Return M_{j,e}, an iteration's traffic on each link, (links,); `choice` has a path for each flow."""
+    """Return M_{j,e}, an iteration's traffic on each link, (links,); flow f takes candidate `choice[f]`."""
     taken = job.paths[np.arange(len(choice)), choice]
     used = taken >= 0
     amounts = np.broadcast_to(job.amounts[:, None], taken.shape)
@@ -128,7 +147,10 @@ def link_loads(job: Job, choice: Ints, links: int) -> Floats:
 
 
 def bottleneck_seconds(job: Job, choice: Ints, rates: Floats) -> float:
-    """Return t_j, the seconds of an iteration's traffic on its slowest link, alone; 0 without flows."""
+    """Return t_j, the seconds in which a job without other jobs sends an iteration's traffic.
+
+    The most loaded link decides, or the port of the largest flow; t_j is 0 without flows.
+    """
     if not len(choice):
         return 0.0
     return max(float((link_loads(job, choice, len(rates)) / rates).max()), job.port_seconds)
@@ -141,7 +163,10 @@ def intensity(job: Job, choice: Ints, rates: Floats) -> float:
 
 
 def iteration_seconds(compute: float, sending: float, overlap: float) -> float:
-    """Return the seconds of an iteration alone; sending overlaps the last share `overlap` of `compute`."""
+    """Return the seconds of an iteration without other jobs.
+
+    Sending overlaps the last share `overlap` of `compute`.
+    """
     return max(compute, (1 - overlap) * compute + sending)
 
 
@@ -150,6 +175,6 @@ def check_rates(rates: Floats) -> None:
     if len(rates) and not (rates > 0).all():
         link = int(np.argmin(rates))
         raise PlanError(
-            f"link {link} has rate {rates[link]:g}, but a path needs a rate above 0",
-            remedy="leave out paths over such links",
+            f"link {link} has rate {rates[link]:g}; expected a rate above 0",
+            remedy="give the link a rate, or remove it from rates and paths",
         )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Best of all schedules by exhaustive search, for few jobs: the reference for the steps of Crux.
+"""Exhaustive search for the best schedule of few jobs, as a reference for the steps of Crux.
 
-The paper compares each step with the best choice for this step while the other steps are optimal (Crux,
-section 4.4): `best_paths`, `best_levels` and `best_schedule` are for that. The measure is ours: the share of
-time that accelerators compute in `timeline`, over a stated time.
+The paper (Crux, section 4.4) compares each step with the best choice in this step, while the other steps are
+optimal. `best_paths`, `best_levels` and `best_schedule` find the best choices. The objective is ours:
+utilisation, the share of a stated time for which accelerators compute in `timeline`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,17 @@ Objective = Callable[[Schedule], float]
 
 
 def horizon(jobs: Sequence[Job], rates: Floats, iterations: int = 20) -> float:
-    """Return the seconds of `iterations` of the longest job, alone, if its flows send one after another."""
+    """Return the seconds that the longest job takes for a number of iterations without other jobs.
+
+    The flows of the job send one after another, at the highest link rate.
+    """
     return iterations * max(
         iteration_seconds(job.compute, float((job.amounts / rates.max()).sum()), job.overlap) for job in jobs
     )
 
 
 def every_choice(jobs: Sequence[Job]) -> Iterator[tuple[Ints, ...]]:
-    """Yield every choice of paths for all flows: an array of paths for each job."""
+    """Yield every combination of candidate paths: for each job, the index of each flow's path."""
     flows = [np.flatnonzero(usable) for job in jobs for usable in job.candidates]
     ends = np.cumsum([len(job.amounts) for job in jobs])[:-1]
     for taken in product(*(flow.tolist() for flow in flows)):
@@ -51,7 +54,7 @@ def every_choice(jobs: Sequence[Job]) -> Iterator[tuple[Ints, ...]]:
 
 
 def every_order(number: int) -> Iterator[Ints]:
-    """Yield the levels of every order of `number` jobs; each job has a level of its own."""
+    """Yield the levels of jobs for every order of `number` jobs; each job has its own level."""
     for order in permutations(range(number)):
         levels = np.empty(number, np.int64)
         levels[list(order)] = np.arange(number)
@@ -72,7 +75,11 @@ def best_of(schedules: Iterable[Schedule], objective: Objective) -> tuple[Schedu
 
 
 def best_paths(jobs: Sequence[Job], levels: Ints, objective: Objective) -> tuple[Schedule, float]:
-    """Return the best schedule over all paths for given levels, and its value; PlanError if too many."""
+    """Return the best schedule over all paths for given levels, and its value.
+
+    Raises:
+        PlanError: There are more than MAX_SCHEDULES combinations of paths.
+    """
     _check(prod(int(usable.sum()) for job in jobs for usable in job.candidates))
     return best_of((Schedule.of(choice, levels) for choice in every_choice(jobs)), objective)
 
@@ -80,7 +87,7 @@ def best_paths(jobs: Sequence[Job], levels: Ints, objective: Objective) -> tuple
 def best_levels(
     choices: Sequence[Ints], every: Iterable[Ints], objective: Objective
 ) -> tuple[Schedule, float]:
-    """Return the best schedule over the levels of `every` for given paths, and its value."""
+    """Return the best schedule for given paths, and its value; `every` yields the levels to try."""
     return best_of((Schedule.of(choices, levels) for levels in every), objective)
 
 
@@ -103,6 +110,6 @@ def best_schedule(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int
 def _check(number: int) -> None:
     if number > MAX_SCHEDULES:
         raise PlanError(
-            f"there are {number:,} schedules to try; the most is {MAX_SCHEDULES:,}",
-            remedy="use fewer jobs or paths",
+            f"there are {number:,} schedules to try; expected at most {MAX_SCHEDULES:,}",
+            remedy="use fewer jobs, paths or levels",
         )

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Path selection: the candidate path that each flow takes.
+"""Path selection: choose a candidate path for each flow of each job.
 
-Published: from the most to the least GPU-intensive job, each job takes the least congested path, given the
-jobs placed before (Crux, section 4.1). The measure of congestion is ours: the share of time for which the
-jobs placed before, each alone, keep a link busy. Flows of the job itself send at once and count in full.
+Published (Crux, section 4.1): jobs choose one after another, the most GPU-intensive job first. Each job takes
+the least congested path, given the paths of earlier jobs.
+
+The measure of congestion is ours. Each earlier job adds the share of time for which the job, without other
+jobs, keeps the link busy. Flows of the choosing job send at the same time, so they add the share of the job's
+sending time, not of its whole iteration.
 """
 
 from __future__ import annotations
@@ -18,29 +21,37 @@ from controller.jobs.job import Floats, Ints, Job, iteration_seconds, link_loads
 
 __all__ = ["busy_shares", "hash_paths", "largest_flow_seconds", "least_congested", "mean_hops"]
 
-# Times that the flows of a job are placed while some of them slow each other down.
+# Most passes in which the flows of a job choose paths. A further pass follows if flows slow each other down.
 _PASSES = 3
 
 
 def hash_paths(job: Job, seed: int = 0) -> Ints:
-    """Return a random path for each flow, as ECMP hashing does; job name and seed determine it."""
+    """Return a random candidate path for each flow, as if by ECMP; job name and seed determine the result."""
     rng = np.random.default_rng((seed, zlib.crc32(job.name.encode())))
     among = job.candidates
     drawn = (rng.random(len(among)) * among.sum(axis=1)).astype(np.int64)
-    # Index of the candidate that is path number `drawn` of the flow.
+    # Number `drawn` counts only the candidates that exist; convert it to an index among all candidates.
     return np.argmax(np.cumsum(among, axis=1) > drawn[:, None], axis=1).astype(np.int64)
 
 
 def least_congested(
     jobs: Sequence[Job], order: Iterable[int], rates: Floats, busy: Floats | None = None
 ) -> tuple[Ints, ...]:
-    """Return a candidate path for each flow of each job: jobs in `order`, the largest flows of a job first.
+    """Return a candidate path for each flow of each job, chosen by least congestion.
 
-    A flow takes the candidate whose worst link is least congested; ties go to the least sum over links, then
-    to the first candidate. If flows of a job slow each other down, they are placed again, given its other
-    flows. `busy`: utilisation of each link by jobs already placed, as from `busy_shares`.
+    A flow takes the candidate whose most congested link is least congested. Ties go to the candidate with the
+    least sum over its links, then to the first candidate. If flows of a job slow each other down, the flows
+    of the job choose again, given the job's other flows.
+
+    Args:
+        jobs: All jobs.
+        order: Indices of the jobs, in the order in which they choose. Within a job, the largest flow chooses
+            first.
+        rates: Rate of each link, (links,).
+        busy: Utilisation of each link by jobs that already have paths, (links,), as from `busy_shares`; None
+            stands for no such jobs.
     """
-    # An extra element at the end, which the index -1 selects, stands for missing hops.
+    # An extra last element, selected by index -1, stands for the missing hops of short paths.
     taken = np.append(np.zeros(len(rates)) if busy is None else busy, 0.0)
     per_second = 1 / np.append(rates, np.inf)
     choices: list[Ints] = [np.zeros(len(job.amounts), np.int64) for job in jobs]
@@ -67,7 +78,11 @@ def least_congested(
 
 
 def busy_shares(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Floats:
-    """Return each link's sum, over jobs, of the share of time for which the job alone keeps it busy."""
+    """Return the utilisation of each link by all jobs, (links,).
+
+    Each job adds the share of an iteration for which it sends on the link, as if its flows shared no links
+    and no other job ran.
+    """
     shares = np.zeros(len(rates))
     for job, choice in zip(jobs, choices, strict=True):
         if len(choice):
@@ -80,18 +95,21 @@ def busy_shares(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> 
 
 
 def largest_flow_seconds(job: Job, rates: Floats) -> float:
-    """Return the seconds of the largest flow alone at the highest rate, or at its port; 1 if it is empty."""
+    """Return the seconds of the job's largest flow, at the highest link rate or its port's rate if lower.
+
+    The result is 1 if all flows are empty.
+    """
     return max(float((job.amounts / rates.max()).max()), job.port_seconds) or 1.0
 
 
 def _uncontended_seconds(job: Job, most: float) -> float:
-    """Return the seconds of an iteration whose flows share no links; `most` is for the largest flow."""
+    """Return the seconds of an iteration whose flows share no links; the largest flow takes `most`."""
     return iteration_seconds(job.compute, most, job.overlap)
 
 
 @lru_cache(maxsize=1024)
 def _flow_groups(job: Job) -> list[tuple[Ints, Ints, bool]]:
-    """Group flows with equal amounts and candidates, largest first.
+    """Group flows with equal amounts and candidates; the group with the largest amount comes first.
 
     Returns the flows of each group, their candidates, and whether the candidates are link-disjoint.
     """
@@ -108,15 +126,19 @@ def _flow_groups(job: Job) -> list[tuple[Ints, Ints, bool]]:
 
 
 def _remove_flows(paths: Ints, own: Floats, more: Floats) -> None:
-    """Subtract flows' loads, `more` by link, from `own` on the links of their paths."""
+    """Subtract the load of one flow for each of `paths` from `own`; `more` is a flow's load by link."""
     np.subtract.at(own, paths, more[paths])
     own[-1] = 0.0
 
 
 def _place_disjoint(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> Ints:
-    """Place equal flows on link-disjoint candidates, each on the best, and add their loads to `own`."""
+    """Return the least congested candidates for equal flows, and add the flows' load to `own`.
+
+    The candidates, `paths`, are link-disjoint. Loads of earlier jobs are in `taken`; a flow adds `more` by
+    link.
+    """
     adds = more[paths]
-    # Congestion of links, (candidates, flows already placed on the candidate, hops).
+    # Congestion of each candidate's hops if n equal flows already use the candidate, (candidates, n, hops).
     there = (taken + own)[paths][:, None] + np.arange(number)[:, None] * adds[:, None]
     worst = there.max(axis=2).round(12).ravel()
     chosen_paths = np.lexsort((there.sum(axis=2).ravel(), worst))[:number] // number
@@ -126,6 +148,7 @@ def _place_disjoint(paths: Ints, number: int, taken: Floats, own: Floats, more: 
 
 
 def _place_one_by_one(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> list[int]:
+    """Return candidates as `_place_disjoint` does, if candidates may share links."""
     chosen_paths: list[int] = []
     for _ in range(number):
         congestion = (taken + own)[paths]

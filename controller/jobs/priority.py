@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Priority P_j = k_j I_j: intensity, corrected for the length of iterations and for overlapped sending.
 
-Published (Crux, section 4.2): the reference job is the job with the most network traffic; its k is 1. For
-another job j, both orders are tried on one link: if j gains a seconds of sending by going first, and the
-reference job gains b seconds by going first, k_j = a / b. In the paper's example, a is 3 s and b is 2 s, so k
-is 1.5. Thus P_j > P_r exactly if serving j first gives the larger sum of intensity times seconds of sending.
+Published (Crux, section 4.2): the reference job r is the job with the most network traffic, and k_r = 1. For
+any other job j, both orders of j and r are tried on one link. If the link serves j first, j gains a seconds
+of sending; if the link serves r first, r gains b seconds. Then k_j = a / b. In the paper's example, a is 3 s
+and b is 2 s, so k_j is 1.5. Thus P_j > P_r exactly if serving j first gives the larger sum of intensity times
+seconds of sending.
 
-Ours: both orders run for HORIZON iterations of the longer job, and both jobs begin to compute at time 0. If
-neither job gains, k is 1; k stays within LIMITS, as b may be almost 0.
+Ours: each order runs for HORIZON iterations of the longer job, and both jobs begin to compute at time 0. If
+neither job gains, k is 1. As b may be almost 0, k is limited to LIMITS.
 """
 
 from __future__ import annotations
@@ -22,18 +23,22 @@ from controller.jobs.timeline import JobProfile, simulate
 
 __all__ = ["HORIZON", "LIMITS", "correction", "corrections", "priority_gains", "ranking", "reference_job"]
 
+# Iterations of the longer job for which each order runs.
 HORIZON = 24
+# Lowest and highest k.
 LIMITS = (0.01, 100.0)
 
+# Number of the only link.
 _LINK = 0
-# Share of a job's sending in the horizon that counts as no gain: the last iteration may be cut off.
+# A gain below this share of a job's sending in a run counts as 0: the run may end within an iteration.
 _NEGLIGIBLE = 0.5 / HORIZON
 
 
 def reference_job(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> int:
     """Return the job with the most network traffic.
 
-    A job's traffic is the sum of an iteration's loads of all links, divided by the iteration's length alone.
+    The traffic of a job is the load of an iteration, summed over all links, divided by the seconds of an
+    iteration without other jobs.
     """
     traffic = []
     for job, choice in zip(jobs, choices, strict=True):
@@ -45,19 +50,22 @@ def reference_job(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -
 
 
 def priority_gains(job: JobProfile, other: JobProfile, seconds: float) -> tuple[float, float]:
-    """Return the seconds of sending that each job gains by going first on one link."""
+    """Return the seconds of sending that each job gains if links serve it first, in a run of `seconds`."""
     first = simulate((job, other), (0, 1), seconds).sent
     second = simulate((job, other), (1, 0), seconds).sent
     return float(first[0] - second[0]), float(second[1] - first[1])
 
 
 def correction(job: JobProfile, other: JobProfile, horizon: int = HORIZON) -> float:
-    """Return k_j of a job against the reference job `other`."""
+    """Return k_j of a job, given the reference job `other`; 1 if either job sends nothing.
+
+    Each order runs for `horizon` iterations of the longer job.
+    """
     own, others = (profile.sending for profile in (job, other))
     if not own or not others:
         return 1.0
     values = (job.compute, own, job.overlap, other.compute, others, other.overlap)
-    # Three digits suffice for measured values, and let the cache find equal pairs of jobs.
+    # Three digits suffice for measured values, and similar pairs of jobs share an element of the cache.
     return _correction(*(float(f"{value:.3g}") for value in values), horizon)
 
 
@@ -65,6 +73,10 @@ def correction(job: JobProfile, other: JobProfile, horizon: int = HORIZON) -> fl
 def _correction(
     compute: float, sending: float, overlap: float, other: float, others: float, hidden: float, horizon: int
 ) -> float:
+    """Return `correction` of a job, given the compute time, sending time and overlap of both jobs.
+
+    The reference job has compute time `other`, sending time `others` and overlap `hidden`.
+    """
     job = JobProfile(compute, {_LINK: sending}, overlap)
     reference = JobProfile(other, {_LINK: others}, hidden)
     seconds = horizon * max(job.iteration, reference.iteration)
@@ -92,5 +104,5 @@ def corrections(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> 
 
 
 def ranking(values: Floats) -> Ints:
-    """Return the indices of jobs from the highest value to the lowest; ties keep their order."""
+    """Return the indices of jobs from the highest value to the lowest; equal values keep their order."""
     return np.argsort(-np.asarray(values), kind="stable").astype(np.int64)

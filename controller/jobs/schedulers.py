@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedulers, Crux and its baselines: functions that choose paths and levels of jobs.
 
-The baseline TACCL* is the paper's own adaptation (Crux, section 4.4, footnote 3): least congested links, and
-higher priority for longer distances. The paper only names Sincronia and CASSINI: `bottleneck_order` is
-Sincronia's algorithm BSSI with an iteration's sending as a coflow, and controller.jobs.shifts has CASSINI's
-circles; papers.crux.baselines compares both with examples.
+Sources of the baselines:
+
+    topology_aware    TACCL*, the adaptation by the authors of Crux (section 4.4, footnote 3): least congested
+                      paths, and higher priority for longer paths
+    shortest_first    Sincronia, which Crux only names: `bottleneck_order` is its algorithm BSSI, with the
+                      traffic of an iteration as a coflow
+    interleave        CASSINI, which Crux only names: circles of controller.jobs.shifts
+
+papers.crux.baselines compares the last two with examples.
 
 An installed package adds a scheduler by an entry point of the group `railyard.schedulers`; a scenario may
 also name a function in a Python file as FILE.py:NAME.
@@ -62,7 +67,10 @@ def link_usage(jobs: Sequence[Job], choices: Sequence[Ints], links: int) -> NDAr
 
 
 def levels_by_rank(order: Ints, levels: int) -> Ints:
-    """Return a level for each job of `order`: its rank, or the last level (Sincronia; Crux, figure 13)."""
+    """Return the level of each job: its position in `order`, or the last level if the levels do not suffice.
+
+    Sincronia assigns levels in this way (Crux, figure 13).
+    """
     assigned = np.empty(len(order), np.int64)
     assigned[order] = np.minimum(np.arange(len(order)), levels - 1)
     return assigned
@@ -89,10 +97,17 @@ def shortest_first(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: in
 
 
 def bottleneck_order(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Ints:
-    """Return Sincronia's order of jobs (BSSI), the first job first.
+    """Return the order of jobs by Sincronia's algorithm BSSI; links serve the first job first.
 
-    On the busiest link, the job with the most sending for its weight goes last; weights are scaled, and the
-    step repeats for the other jobs. A job is a coflow of its iteration's traffic, with weight 1 at first.
+    Each job is a coflow, the traffic of an iteration, and begins with weight 1. The order is built from its
+    end:
+
+    1. Find the link on which the remaining jobs send longest.
+    2. Put the job with the largest ratio of sending time on this link to weight in front of the jobs that
+       are already ordered.
+    3. Reduce the weight of each remaining job in proportion to its sending time on this link; repeat.
+
+    Remaining jobs that send nothing come first.
     """
     busy = np.array(
         [link_loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
@@ -115,7 +130,7 @@ def bottleneck_order(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats
 
 
 def topology_aware(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Choose least congested paths in order of arrival, and serve longer paths first (TACCL*)."""
+    """Choose least congested paths in order of arrival, and serve jobs with longer paths first (TACCL*)."""
     choices = least_congested(jobs, range(len(jobs)), rates)
     hops = np.array([mean_hops(job, choice) for job, choice in zip(jobs, choices, strict=True)])
     kinds = np.unique(hops.round(6))[::-1]
@@ -125,7 +140,7 @@ def topology_aware(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: in
 
 
 def interleave(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Choose paths by hash, one level, and shifts so that jobs that share links send in turns (CASSINI)."""
+    """Choose paths by hash, one level, and start shifts (CASSINI): jobs that share links send in turns."""
     choices = _hashes(jobs, seed)
     groups, turns, shifts = interleaving_shifts(jobs, choices, rates)
     return replace(Schedule.of(choices), groups=groups, turns=turns, shifts=shifts)
@@ -142,14 +157,20 @@ def crux(
 ) -> Schedule:
     """Choose paths and levels by Crux.
 
-    Without `paths`, paths are chosen by hash; without `compressed`, each job has a level of its own.
+    Args:
+        jobs: Jobs in order of arrival.
+        rates: Rate of each link, (links,).
+        levels: Number of priority levels.
+        seed: Seed of the paths by hash and of the compression.
+        paths: Whether Crux chooses the paths; else a hash chooses them.
+        compressed: Whether jobs share `levels` levels; else each job has its own level.
     """
     check_rates(rates)
     if not jobs:
         return Schedule.of(())
     choices = _hashes(jobs, seed)
     if paths:
-        # Before paths are chosen, intensity assumes that flows of a job share no links.
+        # Intensity depends on paths; before they are chosen, assume that flows of a job share no links.
         alone = np.array(
             [
                 job.iteration_work / largest_flow_seconds(job, rates) if len(job.amounts) else np.inf
@@ -161,7 +182,7 @@ def crux(
     order = ranking(value)
     if not compressed:
         return Schedule.of(choices, levels_by_rank(order, len(jobs)))
-    # A job that sends nothing has infinite intensity, but loses nothing.
+    # A job that sends nothing has infinite intensity, but no edges: any finite weight will do.
     finite = np.where(np.isfinite(intensities), intensities, 0.0)
     graph = contention(link_usage(jobs, choices, len(rates)), order, finite)
     return Schedule.of(choices, compress(graph, levels, seed=seed))
@@ -188,7 +209,7 @@ SCHEDULERS: Mapping[str, Scheduler] = {
 
 
 def _checked(name: str, origin: str, chosen: object) -> Scheduler:
-    """Return a user's scheduler with a check of the schedules that it returns."""
+    """Return a scheduler that calls a user's function and checks the schedule that the function returns."""
     if not callable(chosen):
         raise PlanError(f"scheduler {name} is {chosen!r}, which is not a function", remedy="name a function")
     function = cast(Scheduler, chosen)
@@ -215,5 +236,9 @@ def names() -> tuple[str, ...]:
 
 
 def find(name: str) -> Scheduler:
-    """Return the scheduler with a name, or of FILE.py:NAME; PlanError lists close matches, or all names."""
+    """Return a scheduler by its name, or the function NAME of a file for FILE.py:NAME.
+
+    Raises:
+        PlanError: No scheduler has the name; the remedy lists close matches, or all names.
+    """
     return _REGISTRY.find(name)

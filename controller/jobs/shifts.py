@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start shifts on a common circle of time, so that jobs that share links send in turns (CASSINI).
 
-CASSINI (NSDI 2024, recalled) rolls the time of jobs that share a link around a circle whose perimeter is the
-least common multiple of their iterations. It rotates the jobs so that their demand exceeds the link's
-capacity least, and combines the rotations of all links over a graph of jobs and links without loops.
+CASSINI (NSDI 2024, recalled) puts the jobs that share a link on a circle of time. The perimeter of the circle
+is the least common multiple of the jobs' iteration times. CASSINI rotates the jobs on the circle so that
+their demand exceeds the capacity of the link as little as possible. A graph of jobs and links, without loops,
+combines the rotations of all links.
 
-This module differs in three points. Measured iterations have no common multiple, so a circle is up to CIRCLES
-times the longest iteration, and a job fits it if a whole number of its iterations fills it within TOLERANCE;
-CASSINI's agents correct such a drift. Jobs that share links, directly or through other jobs, form a group
-with one circle. Jobs are placed in order of the share of time that they send, largest first, each at one of
-STEPS rotations: the one with the least excess of demand over the capacity of its links. CASSINI solves all
-rotations of a link together.
+This module differs in three points:
+
+    circle    Measured iterations have no common multiple. A circle is 1 to CIRCLES times the longest
+              iteration. A job fits the circle if a whole number of its iterations fills the circle within
+              TOLERANCE; CASSINI's agents correct the remaining drift.
+    group     Jobs that share links, directly or through other jobs, form a group with one circle.
+    rotation  Jobs choose one after another, in falling order of the share of time for which they send. A job
+              takes the one of STEPS rotations with the least excess of demand over the capacity of its links.
+              CASSINI solves all rotations of a link together.
 """
 
 from __future__ import annotations
@@ -23,17 +27,23 @@ from controller.jobs.job import Floats, Ints, Job, bottleneck_seconds, iteration
 
 __all__ = ["CIRCLES", "STEPS", "TOLERANCE", "circle_turns", "interleaving_shifts", "largest_excess"]
 
+# Rotations to try for each job.
 STEPS = 24
+# Largest relative difference between a circle and a whole number of a job's iterations.
 TOLERANCE = 0.02
+# Most iterations of a group's longest job in a circle.
 CIRCLES = 6
-# Sampled moments of a circle for each iteration of its longest job.
+# Sampled moments of a circle for each iteration of the circle's longest job.
 _MOMENTS = 48
 
 
 def interleaving_shifts(
     jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats
 ) -> tuple[Ints, Ints, Floats]:
-    """Return each job's group, iterations a circle and shift in seconds; -1, 1 and 0 without a group."""
+    """Return each job's group, its number of iterations in the circle, and its start shift in seconds.
+
+    A group is numbered by its longest job. A job without a group has group -1, 1 iteration and shift 0.
+    """
     number = len(jobs)
     busy = np.array(
         [link_loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
@@ -52,7 +62,7 @@ def interleaving_shifts(
     shifts = np.zeros(number)
     sharing = (busy > 0).astype(np.float32)
     sharing = (sharing @ sharing.T) > 0
-    # Longest first: the first job of a group gives the circle.
+    # The longest job comes first: it determines the circle of its group.
     for first in np.argsort(-length, kind="stable").tolist():
         if groups[first] >= 0 or not sending[first]:
             continue
@@ -69,13 +79,16 @@ def interleaving_shifts(
 
 
 def circle_turns(circle: float, length: float) -> int:
-    """Return the number of iterations that fill a circle; 0 if it is not whole within TOLERANCE."""
+    """Return the whole number of iterations of `length` seconds that fill a circle within TOLERANCE, or 0."""
     turns = round(circle / length)
     return turns if turns and abs(circle / length / turns - 1) <= TOLERANCE else 0
 
 
 def _rounds(first: int, length: Floats, others: Ints) -> int:
-    """Return the fewest iterations of job `first` in a circle that fits the most of the jobs `others`."""
+    """Return how many iterations of job `first`, 1 to CIRCLES, make the circle of its group.
+
+    The result is the smallest number for which the largest number of the jobs `others` fit the circle.
+    """
     own, theirs = float(length[first]), length[others].tolist()
     fitting = [
         sum(circle_turns(rounds * own, other) > 0 for other in theirs) for rounds in range(1, CIRCLES + 1)
@@ -84,7 +97,10 @@ def _rounds(first: int, length: Floats, others: Ints) -> int:
 
 
 def _members(first: int, length: Floats, circle: float, sharing: np.ndarray) -> list[int]:
-    """Return the jobs that fit a circle and that job `first` reaches over shared links."""
+    """Return job `first` and the jobs that fit the circle and are connected to `first` by shared links.
+
+    A connection may lead through other members.
+    """
     members, open_ = [first], [first]
     while open_:
         for other in np.flatnonzero(sharing[open_.pop()]).tolist():
@@ -95,7 +111,7 @@ def _members(first: int, length: Floats, circle: float, sharing: np.ndarray) -> 
 
 
 def _active(job: Job, length: float, sending: float, late: float, moments: Floats) -> Floats:
-    """Return 1 for each moment at which a job with delay `late` sends, else 0; all times in seconds."""
+    """Return 1 for each moment at which a job with start shift `late` sends, else 0; times in seconds."""
     return (((moments - late) % length - (1 - job.overlap) * job.compute) % length < sending).astype(float)
 
 
@@ -109,6 +125,10 @@ def _place(
     turns: Ints,
     shifts: Floats,
 ) -> None:
+    """Choose a rotation for each member of a group, and store its seconds in `shifts`.
+
+    The excess of demand over capacity is measured at `number` moments of the circle.
+    """
     moments = (np.arange(number) + 0.5) / number * circle
     placed = np.zeros((busy.shape[1], len(moments)))
     for member in sorted(members, key=lambda n: (-sending[n] * turns[n], n)):
@@ -130,7 +150,10 @@ def _place(
 def largest_excess(
     jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats, shifts: Floats, circle: float
 ) -> float:
-    """Return the largest excess of a link's demand over its capacity: a mean over the circle, as a share."""
+    """Return the excess of demand over capacity on the worst link, as a share of the link's capacity.
+
+    The excess of a link is its mean over a circle of `circle` seconds.
+    """
     moments = (np.arange(960) + 0.5) / 960 * circle
     demand = np.zeros((len(rates), len(moments)))
     for job, choice, late in zip(jobs, choices, shifts.tolist(), strict=True):

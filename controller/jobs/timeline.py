@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact simulation, event by event, of jobs that compute and send in turns over shared links.
+"""Exact event-driven simulation of jobs that share links; each job computes and sends in every iteration.
 
-All flows of a job advance together, as fast as its most congested link allows (Crux, section 3.3). Levels
-are served strictly in order; an overloaded link slows all jobs of one level by the same factor.
+All flows of a job advance together, as fast as the job's most congested link allows (Crux, section 3.3). A
+link serves priority levels strictly in order. If a link cannot serve in full all jobs of a level that use the
+link, these jobs slow down by the same factor.
 """
 
 from __future__ import annotations
@@ -18,17 +19,21 @@ from controller.jobs.job import Floats, Job, Schedule, iteration_seconds, link_l
 
 __all__ = ["JobProfile", "RunTotals", "job_profiles", "simulate", "utilisation"]
 
-# Share of an iteration or a run below which remaining time is a rounding error.
+# Share of an iteration or of a run; remaining time below this share is a rounding error.
 _ROUNDING = 1e-9
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class JobProfile:
-    """Iteration of a job: `compute` seconds, then sending that takes `busy[link]` seconds alone on a link.
+    """Profile of a job's iteration: computation, then sending.
 
-    Sending begins during the last share `overlap` of `compute` and takes at least `min_sending` seconds. The
-    first iteration begins after `start_delay` seconds.
+    Args:
+        compute: Seconds of computation.
+        busy: By link, the seconds that the sending takes if no other job uses the link.
+        overlap: Last share of `compute` during which the job may send, 0 to 1.
+        start_delay: Seconds before the first iteration begins.
+        min_sending: Least seconds of sending.
     """
 
     compute: float
@@ -39,22 +44,25 @@ class JobProfile:
 
     @property
     def sending(self) -> float:
-        """Seconds of an iteration's sending alone, t_j."""
+        """Seconds of an iteration's sending without other jobs, t_j."""
         return max(self.min_sending, *self.busy.values(), 0.0)
 
     @property
     def iteration(self) -> float:
-        """Seconds of an iteration alone."""
+        """Seconds of an iteration without other jobs."""
         return iteration_seconds(self.compute, self.sending, self.overlap)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RunTotals:
-    """Totals by job over `seconds`.
+    """Totals of each job over a run.
 
-    `computed` are seconds of computation, `sent` the seconds that the finished sending takes alone,
-    `iterations` the numbers of completed iterations.
+    Args:
+        seconds: Length of the run.
+        computed: Seconds of computation, (jobs,).
+        sent: Seconds that the job's sent traffic takes without other jobs, (jobs,).
+        iterations: Number of completed iterations, (jobs,).
     """
 
     seconds: float
@@ -66,8 +74,12 @@ class RunTotals:
 class _JobState:
     """Progress of a job in its iteration.
 
-    `wait`: seconds until the job begins. `head`: seconds of computation until it may send. `tail`, `left`:
-    seconds of computation and of sending, alone, that are left.
+    wait   seconds until the job's first iteration begins
+    head   remaining seconds of computation before the job may send
+    tail   remaining seconds of computation
+    left   remaining seconds of sending, as if without other jobs
+    whole  `left` at the beginning of an iteration
+    usage  links of the job, each with the share of its capacity that the job uses at full speed
     """
 
     __slots__ = ("computed", "ended", "head", "left", "sent", "shape", "tail", "usage", "wait", "whole")
@@ -91,7 +103,7 @@ class _JobState:
 def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) -> RunTotals:
     """Run jobs for `seconds`, each from the beginning of an iteration, and return their totals.
 
-    A link serves 1 second of `busy` time each second; lower levels go first.
+    A link serves 1 second of `busy` time each second, and jobs with the lowest of `levels` first.
     """
     if len(levels) != len(jobs):
         raise PlanError(
@@ -99,7 +111,7 @@ def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) 
         )
     if any(not state.iteration for state in jobs):
         raise PlanError(
-            "the iterations of a job take no time", remedy="leave the job out: nothing can slow it"
+            "a job has iterations that take no time; expected more than 0 s", remedy="leave the job out"
         )
     going = [_JobState(shape) for shape in jobs]
     ranks = [
@@ -122,7 +134,10 @@ def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) 
 
 
 def _speeds(ranks: list[list[_JobState]]) -> dict[_JobState, float]:
-    """Return the speed of each sending job, as a share of its speed alone; `ranks` has jobs by level."""
+    """Return the speed of each sending job, as a share of its speed without other jobs.
+
+    `ranks` lists the jobs of each level, in the order in which links serve the levels.
+    """
     room: dict[int, float] = {}
     speeds: dict[_JobState, float] = {}
     for rank in ranks:
@@ -157,6 +172,7 @@ def _seconds_to_event(state: _JobState, speed: float) -> float:
 
 
 def _advance(state: _JobState, step: float, speed: float) -> None:
+    """Advance a job by `step` seconds, in which it sends at `speed`."""
     scale = _ROUNDING * state.shape.iteration
     if state.wait > 0:
         state.wait = _subtract(state.wait, step, scale)
@@ -175,11 +191,12 @@ def _advance(state: _JobState, step: float, speed: float) -> None:
 
 
 def _subtract(left: float, amount: float, scale: float) -> float:
+    """Return `left` - `amount`, or 0 if the difference is at most `scale`."""
     return left - amount if left - amount > scale else 0.0
 
 
 def job_profiles(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list[JobProfile]:
-    """Return each job's profile on the paths of a schedule, delayed by its shift."""
+    """Return each job's profile on the paths of a schedule; its start is delayed by its start shift."""
     profiles = []
     for job, choice, late in zip(jobs, schedule.choices, schedule.shifts.tolist(), strict=True):
         busy = link_loads(job, choice, len(rates)) / rates
@@ -190,7 +207,7 @@ def job_profiles(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list
 
 
 def utilisation(jobs: Sequence[Job], schedule: Schedule, rates: Floats, seconds: float) -> float:
-    """Return the mean share of `seconds` for which an accelerator of any job computes."""
+    """Return the share of `seconds` for which an accelerator computes, averaged over all accelerators."""
     ran = simulate(job_profiles(jobs, schedule, rates), schedule.levels.tolist(), seconds)
     gpus = np.array([job.gpus for job in jobs], float)
     return float(gpus @ ran.computed / (gpus.sum() * seconds))
