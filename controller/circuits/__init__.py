@@ -3,20 +3,22 @@
 
 P Pods have H spines each; spine h of every Pod belongs to group h. A spine has one port to each of the
 K optical switches of its group; K is even. The switches work in pairs: a circuit of pair k joins the even
-port of a Pod's spine to the odd port of another Pod's spine.
+port of a Pod's spine to the odd port of another Pod's spine. In an array of maps, `maps[k, i] = j` is a
+circuit of pair k from the even port of Pod i to the odd port of Pod j. A circuit of the previous plan is a
+standing circuit.
 
-    demand             checks of a demand; trims or fills it to the Pods' ports      C, (P, P), symmetric
-    split              C = A + A.T: which Pod uses its even port
+    demand             checks of a demand; trimming or filling to the Pods' ports    C, (P, P), symmetric
+    split              C = A + A.T: choice of the Pod that uses its even port        A, (P, P)
     bisection          recursive bisection of A over spines and pairs; even split    (H, P, P)
     pairs              circuits of one group over pairs of switches                  maps, (K/2, P)
     allocation         all steps above, with few standing circuits moved             -> CircuitPlan
     places             placement of new circuits one by one, by short chains of moves
-    flow               min-cost flow behind bisection and split; cost of a reconfiguration
+    flow               min-cost flow for bisection and split; cost of a reconfiguration
     entries            sparse matrices of circuits
     plan               CircuitPlan: the circuits of every group, and counts of moves
     port_availability  allocation to the ports that work; unused ports filled
-    baselines/         fewest moves by integer program; uniform wiring
-    leaf               spread of a demand between leaves without overloaded links to spines
+    baselines/         integer program that moves the fewest circuits; uniform wiring
+    leaf               spread of a demand between leaves that overloads no link to a spine
     physical           cross-connects of the switches, and a check that both ends agree
     transition         cross-connects for the jobs' demand, and the plans of a hitless change
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation of a demand between Pods to the circuits of every optical switch."""
+"""Allocate a demand between Pods to circuits of the optical switches."""
 
 from typing import Literal
 
@@ -31,19 +31,32 @@ def allocate(
     working: np.ndarray | None = None,
     seconds: float = 60.0,
 ) -> CircuitPlan:
-    """Allocate all circuits of a demand between Pods, (P, P); a spine has `ports` ports to optical switches.
+    """Allocate all circuits of a demand between Pods to pairs of optical switches.
 
-    `working[h, k]` marks the usable pairs of switches; by default all are. Every demand that `check_demand`
-    accepts is allocated whole. Each spine gets its share of the circuits between two Pods, by the number of
-    its working pairs, within less than two circuits (four where these numbers differ).
+    Every demand that `check_demand` accepts is allocated in full. A spine's share of the circuits between two
+    Pods is proportional to the number of its working pairs. Each spine gets its share to within less than two
+    circuits, or less than four if spines have different numbers of working pairs.
 
-    The method `flow` moves few circuits of `standing`: it places new circuits one by one, each by a shortest
-    chain of moves; where a circuit has no place or the spread gets too uneven, recursive bisection decides,
-    by min-cost flows that always have a solution. `scratch` is bisection that ignores standing circuits.
-    `greedy` shares circuits over spines from scratch, then assigns them one by one (`assign_greedy`).
-    `exact` moves the fewest circuits under the same guarantees.
+    | method  | allocation                                                                                |
+    |---------|-------------------------------------------------------------------------------------------|
+    | flow    | Places new circuits one by one, each by a shortest chain of moves. If a circuit fits      |
+    |         | nowhere or the spread becomes too uneven, bisects recursively by min-cost flows, which    |
+    |         | always have a solution. Moves few standing circuits.                                      |
+    | scratch | Bisects recursively, and ignores standing circuits.                                       |
+    | greedy  | Shares circuits over spines from scratch, then assigns them one by one (`assign_greedy`). |
+    | exact   | Moves the fewest circuits, by integer program, under the guarantees above.                |
 
-    PlanError names the Pod that asks for too much, or says that `exact` took more than `seconds`.
+    PlanError if a Pod asks for more circuits than it has ports, if a pair does not work and the method is
+    `greedy` or `exact`, or if `exact` takes longer than `seconds`.
+
+    Args:
+        demand: Number of circuits between Pods, (P, P), symmetric.
+        spines: Number of spines of a Pod, H.
+        ports: Number of ports from a spine to optical switches, K; even.
+        standing: Previous plan; its circuits are the standing circuits.
+        method: Row of the table above.
+        working: `working[h, k]` marks pair k of group h as usable; by default all pairs are.
+        seconds: Time limit of `exact`.
     """
     demand = np.asarray(demand)
     slots = _usable_slots(spines, ports, demand.shape[-1], standing, working)
@@ -69,10 +82,11 @@ def allocate(
 def allocate_by_spine(
     counts: Ints, ports: int, standing: CircuitPlan | None = None, *, working: np.ndarray | None = None
 ) -> CircuitPlan:
-    """Allocate a demand given by spine, (H, P, P); few standing circuits move, as with `allocate`.
+    """Allocate the demand of each spine, (H, P, P); few standing circuits move.
 
-    A group whose demand did not change keeps its circuits. PlanError names the spine and the Pod that asks
-    for too much of it.
+    A group whose demand did not change keeps its circuits. `ports`, `standing` and `working` are those of
+    `allocate`. PlanError if a Pod asks for more circuits than the working pairs of the spine allow; the error
+    names both.
     """
     counts = np.asarray(counts)
     spines, n = counts.shape[0], counts.shape[-1]
@@ -103,7 +117,7 @@ def allocate_by_spine(
 
 
 def _allocate_slots(demand: Ints, each: Ints, old: Ints | None) -> Ints:
-    """Return maps, (slots, N), where spine s has `each[s]` slots."""
+    """Return maps, (slots, N), of a demand; spine s has `each[s]` slots, and `old` are standing maps."""
     n, slots = len(demand), int(each.sum())
     first = np.zeros(1, np.int64)
     if old is None:
@@ -118,7 +132,7 @@ def _allocate_slots(demand: Ints, each: Ints, old: Ints | None) -> Ints:
 
 
 def _bisect(demand: Ints, each: Ints, standing: Ints) -> Ints:
-    """Allocate by bisection, with an even spread over spines only where the first result is uneven."""
+    """Allocate by bisection; if spines get uneven shares, bisect again and require even shares."""
     n, slots = len(demand), int(each.sum())
     first = np.zeros(1, np.int64)
     circuits = Entries.standing(standing)
@@ -130,7 +144,7 @@ def _bisect(demand: Ints, each: Ints, standing: Ints) -> Ints:
 
 
 def _is_even_over_spines(demand: Ints, maps: Ints, each: Ints) -> bool:
-    """Return whether each spine has its share of circuits between any two Pods, within less than two."""
+    """Return whether each spine is less than two circuits off its share between any two Pods."""
     n, spines = len(demand), len(each)
     slot, row = np.nonzero(maps >= 0)
     col = maps[slot, row]
@@ -150,7 +164,7 @@ def _place_in_group(demand: Ints, maps: Ints, mine: np.ndarray) -> bool:
 def _usable_slots(
     spines: int, ports: int, pods: int, standing: CircuitPlan | None, working: np.ndarray | None
 ) -> Ints:
-    """Return the usable slots h * pairs + k after checking the arguments."""
+    """Check the arguments, and return the usable slots: slot h * pairs + k is pair k of group h."""
     if spines < 1 or ports < 2 or ports % 2:
         raise PlanError(
             f"{spines} spines of {ports} ports were given; expected at least one spine and an "

@@ -14,7 +14,8 @@ __all__ = ["check_demand", "check_leaves", "check_matrix", "pod_demand", "satura
 def check_demand(demand: Ints, ports: int) -> None:
     """Raise PlanError unless a demand, (N, N) circuits, fits N Pods with `ports` ports each.
 
-    The demand must be symmetric with a zero diagonal. Cross wiring realises every demand that passes.
+    The demand must be symmetric with a zero diagonal. Cross wiring realises every demand that passes this
+    check.
     """
     demand = check_matrix(demand)
     if (apart := np.argwhere(demand != demand.T)).size:
@@ -33,7 +34,7 @@ def check_demand(demand: Ints, ports: int) -> None:
 
 
 def check_matrix(demand: Ints) -> Ints:
-    """Return a demand as int64; PlanError unless it is a square matrix of integers from 0."""
+    """Return a demand as int64; PlanError unless it is a square matrix of integers of 0 or more."""
     demand = np.asarray(demand)
     if demand.ndim != 2 or demand.shape[0] != demand.shape[1]:
         raise PlanError(f"the demand has shape {demand.shape}", remedy="give a row and a column for each Pod")
@@ -50,7 +51,10 @@ def check_matrix(demand: Ints) -> Ints:
 
 
 def check_leaves(demand: Ints, links: int) -> Ints:
-    """Return a demand between leaves as int64; PlanError if a leaf asks for more than its `links` uplinks."""
+    """Return a demand between leaves, (n, n), as int64; PlanError unless `links` uplinks a leaf can carry it.
+
+    The demand must be symmetric with a zero diagonal.
+    """
     demand = check_matrix(demand)
     if (apart := np.argwhere(demand != demand.T)).size:
         i, j = apart[0]
@@ -82,8 +86,9 @@ def _check_rows(demand: Ints, limit: int, name: Callable[[int], str], what: str)
 def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
     """Return a demand, (N, N), reduced until each Pod's circuits fit its `ports`, (N,).
 
-    Repeatedly, the Pod that lacks most ports gives up a circuit to the Pod with most circuits relative to
-    `worth`, (N, N). It gives up the last circuit to a Pod only when it has just one to every Pod.
+    Repeatedly, the Pod that lacks the most ports gives up a circuit to one of its peers: the peer with the
+    most circuits, not counting the first, relative to `worth`, (N, N). The last circuit to a peer goes only
+    when the Pod has a single circuit to each of its peers.
     """
     trimmed = np.array(demand, np.int64)
     over = trimmed.sum(axis=1) - ports
@@ -91,7 +96,7 @@ def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
         pod = int(over.argmax())
         has = np.flatnonzero(trimmed[pod])
         rest = (trimmed[pod, has] - 1) / np.maximum(worth[pod, has], 1)
-        # Ties go to the Pod that lacks most ports.
+        # Ties go to the peer that lacks the most ports.
         other = int(has[np.lexsort((-over[has], -rest))[0]])
         trimmed[pod, other] -= 1
         trimmed[other, pod] -= 1
@@ -102,9 +107,10 @@ def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
 def saturate_demand(demand: Ints, ports: int) -> Ints:
     """Return a demand, (N, N), plus circuits that are spread evenly over its unused ports.
 
-    Repeatedly join the Pod with most unused ports to the Pod to which it has fewest circuits; ties go to the
-    Pod with most unused ports. No method leaves fewer ports unused: one port if their number is odd, more
-    only in a Pod that has more unused ports than all other Pods together.
+    Repeatedly, the Pod with the most unused ports gets a circuit to the Pod to which it has the fewest
+    circuits; ties go to the Pod with more unused ports. One port stays unused if the number of unused ports
+    is odd. More stay unused only in a Pod that has more unused ports than all other Pods together. No method
+    leaves fewer ports unused.
     """
     check_demand(demand, ports)
     filled = np.array(demand, np.int64)

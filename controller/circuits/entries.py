@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse matrices of circuits: most entries of demands and slots are zero."""
+"""Sparse matrices of circuits; most entries of demands and slots are zero."""
 
 from dataclasses import dataclass
 from typing import Self, final
@@ -29,7 +29,7 @@ class Entries:
 
     @classmethod
     def standing(cls, maps: Ints) -> Self:
-        """Return the circuits of (slots, n) maps, where -1 is dark."""
+        """Return one entry for each circuit of maps, (slots, n); -1 is dark."""
         slot, row = np.nonzero(maps >= 0)
         return cls(slot, row, maps[slot, row].astype(np.int64), np.ones(len(slot), np.int64))
 
@@ -38,7 +38,7 @@ class Entries:
         return type(self)(self.block[which], self.row[which], self.col[which], self.count[which])
 
     def key(self, n: int, block: Ints | None = None) -> Ints:
-        """Return an integer for each entry; sorting by it sorts by block, row and column."""
+        """Return a sort key of each entry, by block, row and column; `block` replaces the entries' blocks."""
         return ((self.block if block is None else block) * n + self.row) * n + self.col
 
     def dense(self, blocks: int, n: int) -> Ints:

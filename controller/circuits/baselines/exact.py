@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baseline: fewest circuits moved, by integer program (Mini-Rewiring of LumosCore's authors, with HiGHS).
+"""Baseline: integer program that moves the fewest circuits.
 
-The program has a 0-1 unknown for each slot and ordered pair of Pods that want circuits: small fabrics only.
+This is Mini-Rewiring by LumosCore's authors; HiGHS solves it. A slot is a pair of optical switches. The
+program has a 0-1 unknown for each slot and ordered pair of Pods that want circuits, so it is for small
+fabrics only.
 """
 
 from typing import Any, final
@@ -25,10 +27,16 @@ def assign_exact(
     seconds: float = 60.0,
     nodes: int | None = None,
 ) -> Ints:
-    """Return maps as `assign_pairs` does, but keep the most circuits of `standing` that any maps can keep.
+    """Return maps like those of `assign_pairs` that keep the largest possible number of standing circuits.
 
-    PlanError if no optimum is proven within `seconds` or, if given instead, within `nodes` of the solver's
-    tree, whose number is the same on every machine.
+    PlanError if the solver proves no optimum within its limit.
+
+    Args:
+        matrix: Number of circuits from even to odd ports, (N, N).
+        pairs: Number of pairs of optical switches.
+        standing: Standing maps, (pairs, N).
+        seconds: Time limit; unused if `nodes` is given.
+        nodes: Limit on nodes of the solver's tree. Unlike time, it has the same effect on every machine.
     """
     matrix = check_sums(matrix, pairs)
     n = len(matrix)
@@ -45,17 +53,17 @@ def assign_exact(
 def allocate_exact(
     demand: Ints, spines: int, pairs: int, standing: Ints | None = None, *, seconds: float = 60.0
 ) -> Ints:
-    """Return maps (spines * pairs, N) of a checked demand (N, N) that keep the most standing circuits.
+    """Return maps, (spines * pairs, N), of a checked demand, (N, N), that keep the most standing circuits.
 
-    Each spine is less than two circuits off its share between two Pods, as with `allocate`. PlanError if no
-    optimum is proven within `seconds`.
+    Each spine is less than two circuits off its share between any two Pods, as in `allocate`. PlanError if
+    the solver proves no optimum within `seconds`.
     """
     n = len(demand)
     program = _Program(demand > 0, spines * pairs, standing)
     low, high = np.minimum(program.row, program.col), np.maximum(program.row, program.col)
     both = np.triu(demand).ravel()
     program.bound_sums(low * n + high, n * n, both, both)
-    # From a spine's share rounded down, less one, to its share rounded up, plus one.
+    # A spine may have from its share, rounded down, less one to its share, rounded up, plus one.
     spine = program.slot // pairs
     least, most = np.maximum(both // spines - 1, 0), -(-both // spines) + 1
     program.bound_sums(
@@ -68,11 +76,11 @@ def allocate_exact(
 
 
 def allocate_most(demand: Ints, standing: Ints, working: WorkingPorts, *, nodes: int) -> Ints:
-    """Return maps (slots, N) of the circuits of a demand (N, N) with most worth that `working` ports allow.
+    """Return maps, (slots, N), with the largest total worth of circuits that `working` ports allow.
 
-    A circuit is worth 1, plus up to 0.5 for Pods that want few circuits, plus a little if it stands.
-    PlanError if no optimum is proven within `nodes` of the solver's tree, whose number, unlike time, is the
-    same on every machine.
+    A pair of Pods gets at most its circuits of the demand, (N, N). A circuit is worth 1, plus up to 0.5 if
+    its Pods want few circuits, plus a small amount if it stands. PlanError if the solver proves no optimum
+    within `nodes` of its tree. Unlike a time limit, this limit has the same effect on every machine.
     """
     n = len(demand)
     program = _Program(demand > 0, len(standing), standing, working)
@@ -84,7 +92,11 @@ def allocate_most(demand: Ints, standing: Ints, working: WorkingPorts, *, nodes:
 
 @final
 class _Program:
-    """Integer program over x[slot, row, col] that maximises `worth`; each slot is a partial permutation."""
+    """Integer program that maximises the worth of the chosen circuits; each slot is a partial permutation.
+
+    Unknown u is 1 if slot `slot[u]` joins the even port of Pod `row[u]` to the odd port of Pod `col[u]`. This
+    circuit is worth `worth[u]`.
+    """
 
     def __init__(
         self, wanted: np.ndarray, slots: int, standing: Ints | None, working: WorkingPorts | None = None
@@ -117,7 +129,10 @@ class _Program:
         self._parts.append((self._rows + rows, cols, values))
 
     def solve(self, room: str, **limits: float) -> Ints:
-        """Return the maps of the optimum; PlanError, naming `room`, if not proven within `limits`."""
+        """Return the maps of the optimum; PlanError if the solver proves none within `limits`.
+
+        `room` is the text of the limit for the error.
+        """
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import coo_array
 

@@ -2,9 +2,9 @@
 """Baseline: uniform wiring, where both directions of a port are on one optical switch.
 
 Port k of every Pod is on switch k, so each switch holds a matching of Pods. K switches can realise a demand
-if the edges of its multigraph can be coloured in K colours; some demands cannot be realised, and deciding
-it is NP-complete (LumosCore). Example: three Pods with K/2 circuits between any two want 3 K / 2 circuits,
-but K switches hold one circuit each: two thirds.
+exactly if the edges of its multigraph can be coloured with K colours. Some demands cannot be realised, and
+deciding whether a demand can be is NP-complete (LumosCore). Example: three Pods with K / 2 circuits between
+any two want 3 K / 2 circuits. Each of the K switches holds only one circuit, so two thirds are realised.
 """
 
 from itertools import combinations
@@ -24,11 +24,18 @@ _EXACT_PODS = 8
 def allocate_uniform(
     demand: Ints, ports: int, method: Literal["exact", "greedy"] | None = None, *, seconds: float = 60.0
 ) -> tuple[int, Ints]:
-    """Return how many circuits of a demand, (N, N), `ports` switches realise, and their maps, (ports, N).
+    """Return the number of circuits of a demand that the switches realise, and their maps, (ports, N).
 
-    `maps[k, i] = j` and `maps[k, j] = i` where switch k joins Pods i and j; -1 is dark. The method `exact`
-    finds the most circuits by integer program; PlanError after `seconds`. `greedy` gives each switch a
-    matching of maximum weight; Pods with more unmet demand weigh more. The default is `exact` up to 8 Pods.
+    If switch k joins Pods i and j, `maps[k, i] = j` and `maps[k, j] = i`; -1 is dark. PlanError if `exact`
+    takes longer than `seconds`.
+
+    Args:
+        demand: Number of circuits between Pods, (N, N).
+        ports: Number of ports of a Pod, which is also the number of switches.
+        method: `exact` finds the most circuits by integer program. `greedy` gives each switch in turn a
+            matching of maximum weight, in which Pods with more unmet demand weigh more. The default is
+            `exact` up to 8 Pods and `greedy` above.
+        seconds: Time limit of `exact`.
     """
     check_demand(demand, ports)
     demand = np.asarray(demand, np.int64)
@@ -44,11 +51,11 @@ def allocate_uniform(
 
 
 def dual_link_maps(maps: Ints) -> Ints:
-    """Return maps, (pairs, 2 P), of the circuits when both ports of a pair are on one optical switch.
+    """Convert maps, (pairs, P), to optical switches that hold both ports of a pair, (pairs, 2 P).
 
-    Port 2 i of such a switch is the even port of Pod i, port 2 i + 1 its odd port. Circuits join even to odd
-    ports, so every demand can be realised, but a switch of P ports serves only P / 2 Pods. The scheme is
-    recalled from LumosCore's paper, unverified.
+    Port 2 i of a converted switch is the even port of Pod i, and port 2 i + 1 is its odd port. Circuits join
+    even to odd ports, so every demand can be realised, but a switch with n ports serves only n / 2 Pods. The
+    scheme is recalled from LumosCore's paper and not verified.
     """
     pairs, n = maps.shape
     joined = np.full((pairs, 2 * n), -1)
@@ -84,7 +91,7 @@ def _most_circuits(demand: Ints, ports: int, seconds: float) -> list[tuple[int, 
     edges = len(low)
     if not edges:
         return []
-    # Bounds of a switch's matching: one circuit a Pod, one among any three Pods, two among any five.
+    # A switch has at most one circuit at a Pod, one among any three Pods, and two among any five Pods.
     held = [((low == pod) | (high == pod), 1) for pod in range(n)]
     for size in (3, 5):
         held += [
@@ -114,7 +121,7 @@ def _most_circuits(demand: Ints, ports: int, seconds: float) -> list[tuple[int, 
     )
     if result.status != 0:
         raise PlanError(
-            f"how many circuits {ports} switches of uniform wiring hold is not proven after {seconds:g} s",
+            f"the solver proved no optimum for {ports} switches of uniform wiring within {seconds:g} s",
             remedy="allow more seconds, or use the method greedy",
         )
     return [
