@@ -43,8 +43,8 @@ def bisect(
         spines: Number of slots of each spine.
         first: First spine of each block of `wanted`; a block ends where the next block begins.
         standing: Standing circuits by slot; few of them move.
-        limited: Whether a slot holds at most one circuit a row and a column. Otherwise slots share row and
-            column sums as they share entries.
+        limited: Whether a slot holds at most one circuit in each row and each column. Otherwise each slot
+            gets an equal share of row and column sums, rounded up or down.
         even: Whether each spine gets its share of every entry, in proportion to its slots. The share is
             rounded up or down if spines have equal numbers of slots; otherwise each cut rounds.
     """
@@ -52,7 +52,7 @@ def bisect(
     spine_of = np.repeat(np.arange(len(spines)), spines)
     start = ends[first]
     stop = np.append(start[1:], ends[-1])
-    # Equal spines get from `share` to `share + more` of an entry; a cut may be as uneven as this allows.
+    # Each of equal spines gets `share` to `share + more` circuits of an entry; these bounds limit each cut.
     alike = int(spines[0]) if len(np.unique(spines)) == 1 else 0
     share, more = np.divmod(wanted.count, (np.append(first[1:], len(spines)) - first)[wanted.block])
     more = more > 0
@@ -84,10 +84,10 @@ def bisect(
 
 
 def even_split(matrix: Ints, parts: int) -> Ints:
-    """Return (parts, N, N) that sum up to an integer matrix (N, N), as evenly as integers allow.
+    """Split an integer matrix, (N, N), into parts, (parts, N, N), as evenly as integers allow.
 
     Every entry, row sum and column sum of a part is 1 / `parts` of the whole, rounded up or down. LumosCore
-    peels off one part after another; repeated halving meets equal bounds with fewer flows. PlanError if
+    splits off one part after another; repeated halving meets the same bounds with fewer flows. PlanError if
     `parts` is less than 1.
     """
     if parts < 1:

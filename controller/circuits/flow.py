@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Min-cost flow: choose integers at least cost under bounds on their sums.
+"""Choose integers at the lowest cost under bounds on their sums, by min-cost flow.
 
-All choices of circuits take this form (LumosCore's minimum-rewiring step, its Appendix A). An item is an
-integer with a convex cost. Raising it by 1 raises the sum at its node `gain` by 1 and lowers the sum at its
-node `lose` by 1. For a matrix, rows and columns are nodes, and column sums are negated: an entry gains at its
-row and loses at its column.
+Each choice of circuits takes this form (LumosCore's minimum-rewiring step, its Appendix A). An item is an
+integer with a convex cost. Raising an item by 1 raises the sum at its node `gain` by 1 and lowers the sum at
+its node `lose` by 1. In a matrix, entries are items, and rows and columns are nodes. Column sums are negated:
+an entry gains at its row and loses at its column.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Integers to choose, with ranges and convex costs, and the two nodes of each.
+    """Integers to choose: the range, the convex cost and the two nodes of each integer.
 
     Integer e is between `points[0, e]` and `points[-1, e]`. Each unit from `points[m, e]` to `points[m + 1,
     e]` costs `slopes[m, e]`, which never falls with m.
@@ -35,7 +35,7 @@ class Items:
     lose: Ints
 
     def at_lowest_cost(self, wish: Ints) -> Ints:
-        """Return the cheapest value of each item alone; among equal costs, the value closest to `wish`."""
+        """Return each item's cheapest value, regardless of sums; among equal costs, the closest to `wish`."""
         low = self.points[0] + (np.diff(self.points, axis=0) * (self.slopes < 0)).sum(axis=0)
         high = low + (np.diff(self.points, axis=0) * (self.slopes == 0)).sum(axis=0)
         return np.clip(wish, low, high)
@@ -44,7 +44,10 @@ class Items:
 @final
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Bounds of the sum at each node, and the node's block; both nodes of an item are in one block."""
+    """Bounds of the sum at each node, and the node's block.
+
+    Both nodes of an item are in the same block.
+    """
 
     low: Ints
     high: Ints
@@ -54,9 +57,9 @@ class Nodes:
 def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
     """Return the cheapest integers whose sums are within the bounds, close to `wish` among equal costs.
 
-    Blocks whose sums are within the bounds from the start are skipped, so unchanged blocks cost little.
-    PlanError when no integers satisfy the bounds. If fractions do, integers do too, as the constraints are
-    those of a network.
+    Each item starts at its cheapest value. Blocks whose sums are then within the bounds are skipped, so
+    unchanged blocks take little time. PlanError if no integers satisfy the bounds. If fractions satisfy them,
+    integers do too, because the constraints are those of a network flow.
     """
     count = len(nodes.low)
     cheapest = items.at_lowest_cost(wish)
@@ -72,7 +75,7 @@ def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
     chosen = np.flatnonzero(bad[nodes.block[items.gain]])
     start, gain, lose = cheapest[chosen], items.gain[chosen], items.lose[chosen]
 
-    # Renumber the nodes of bad blocks that items touch or that are off; then add a slack node a bad block.
+    # Number the nodes that chosen items use or whose sums are off; then add a slack node for each bad block.
     used = off.copy()
     used[gain] = used[lose] = True
     at = np.cumsum(used) - 1
@@ -102,9 +105,9 @@ def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
 def sharing_cost(a: Ints, low: Ints, high: Ints, u0: Ints, u1: Ints) -> tuple[Ints, Ints]:
     """Return points and slopes, as in `Items`, of the cost of sharing `a` circuits between two halves.
 
-    The first half has u0 standing circuits and gets x, from `low` to `high`; the second has u1 and gets
-    a - x. The cost is the number of removed circuits, max(0, u0 - x) + max(0, u1 - (a - x)), flat between u0
-    and a - u1 (LumosCore).
+    The first half has u0 standing circuits and gets x, from `low` to `high`. The second half has u1 standing
+    circuits and gets a - x. The cost is the number of removed circuits,
+    max(0, u0 - x) + max(0, u1 - (a - x)). It is constant between u0 and a - u1 (LumosCore).
     """
     u0, u1 = np.minimum(u0, a), a - np.minimum(u1, a)
     points = np.stack(
@@ -117,7 +120,7 @@ def sharing_cost(a: Ints, low: Ints, high: Ints, u0: Ints, u1: Ints) -> tuple[In
 @final
 @dataclass(frozen=True, slots=True)
 class _Arcs:
-    """Arcs of the flow network in parts, each with tail, head, capacity and unit cost."""
+    """Arcs of the flow network; each part is the arrays of tails, heads, capacities and unit costs."""
 
     parts: tuple[tuple[Ints, Ints, Ints, Ints], ...]
 
@@ -128,7 +131,7 @@ class _Arcs:
     def flows(self, supply: Ints) -> list[Ints]:
         """Return the cheapest flow on the arcs of each part for the `supply` of each node.
 
-        PlanError when there is no flow, or when OR-Tools, an optional package, is not installed.
+        PlanError if no flow exists, or if OR-Tools, an optional package, is not installed.
         """
         try:
             from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
@@ -136,7 +139,7 @@ class _Arcs:
             if (ex.name or "").partition(".")[0] != "ortools":
                 raise
             raise PlanError(
-                "choosing these circuits needs OR-Tools, which is not installed",
+                "choosing circuits needs OR-Tools, which is not installed",
                 remedy="install it with `pip install 'railyard[circuits]'`; in a clone `make setup` does",
             ) from None
 
@@ -151,7 +154,7 @@ class _Arcs:
         if status != solver.OPTIMAL:
             raise PlanError(
                 f"no circuits satisfy these bounds (solver: {status.name})",
-                remedy="demand less or open ports",
+                remedy="lower the demand, or make more ports available",
             )
         flow = np.zeros(len(capacity), np.int64)
         flow[some] = solver.flows(numbers)

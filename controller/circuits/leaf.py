@@ -34,8 +34,8 @@ def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
 def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None = None) -> CircuitPlan:
     """Return a plan whose `counts` meet the bound of `leaf_split`, close to a standing plan.
 
-    In `allocate`, each leaf takes the role of a Pod, and its links to a spine that of the Pod's ports, so the
-    guarantees of `allocate` apply. PlanError for odd tau.
+    `allocate` computes the plan and gives its guarantees: leaves take the role of Pods, and links of a leaf
+    to a spine that of ports. PlanError unless tau is even and at least 2.
     """
     if tau < 2 or tau % 2:
         raise PlanError(
@@ -50,9 +50,9 @@ def pod_centric_split(
 ) -> Ints:
     """Return each spine's part of a demand between n leaves, (spines, n, n), for given circuits of Pods.
 
-    A baseline that ignores leaves. Each unit of demand between two Pods takes one of their circuits,
-    `counts`, (spines, P, P); inside a Pod, units take the spines in turn. Units go in order of leaves, or
-    with `rng` at random, as hashing does. PlanError if there are fewer circuits than units.
+    This baseline ignores leaves. Each unit of demand between two Pods takes one of their circuits, `counts`,
+    (spines, P, P). Inside a Pod, units take the spines in turn. Units are assigned in order of leaves, or at
+    random with `rng`, as hashing does. PlanError if two Pods have fewer circuits than units of demand.
     """
     leaves = np.asarray(leaves, np.int64)
     spines, pods, _ = counts.shape
@@ -66,7 +66,7 @@ def pod_centric_split(
             if len(ways) < len(i):
                 raise PlanError(
                     f"{len(i)} flows between Pods {p} and {q} have {len(ways)} circuits",
-                    remedy="ask for circuits by pod_demand",
+                    remedy="allocate circuits to the demand between Pods, see pod_demand",
                 )
             if rng is not None:
                 ways = rng.permutation(ways)

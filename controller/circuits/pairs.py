@@ -20,10 +20,10 @@ __all__ = ["assign_from_scratch", "assign_greedy", "assign_pairs", "check_sums"]
 def assign_pairs(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
     """Return maps, (pairs, N), with `matrix[i, j]` circuits from Pod i's even to Pod j's odd ports.
 
-    Few circuits differ from `standing`, (pairs, N). With two pairs, no maps keep more standing circuits.
-    With more pairs, two methods compete: placing new circuits one by one by shortest chains of moves, and
-    recursive bisection that keeps the most standing circuits at each cut. PlanError names a row or column of
-    the matrix, (N, N), with a sum above `pairs`.
+    Few circuits differ from `standing`, (pairs, N). With two pairs, no maps keep more standing circuits. With
+    more pairs, the result is the better of two: new circuits placed one by one by shortest chains of moves,
+    and recursive bisection that keeps the most standing circuits at each cut. PlanError if a row or column of
+    the matrix, (N, N), has a sum above `pairs`.
     """
     matrix = check_sums(matrix, pairs)
     if standing is None:
@@ -56,16 +56,17 @@ def _fewest_additions(matrix: Ints, standing: Ints) -> int:
 
 
 def assign_from_scratch(matrix: Ints, pairs: int) -> Ints:
-    """Assign circuits as if no circuit stood (baseline)."""
+    """Assign circuits without regard to standing circuits (baseline)."""
     return assign_pairs(matrix, pairs)
 
 
 def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
     """Assign circuits one by one (baseline).
 
-    Standing circuits that are still wanted stay, lowest pair first. A new circuit takes the first pair with
-    both ports free. Without such a pair, it takes a pair with a free even port, and circuits of two pairs
-    swap along a path until the odd port is free as well (Koenig's edge colouring).
+    Standing circuits that are still wanted stay, lowest pair first. A new circuit takes the first pair in
+    which both its ports are free. If no pair has both free, the circuit takes the first pair with the even
+    port free. This pair then swaps circuits along a path with a pair in which the odd port is free, until the
+    odd port is free in the first pair as well (Koenig's edge colouring).
     """
     left = check_sums(matrix, pairs).copy()
     n = len(left)
@@ -91,7 +92,10 @@ def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Int
 
 
 def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) -> None:
-    """Swap circuits of pairs `k` and `other` along a path until `column`, free in `other`, is free in `k`."""
+    """Swap circuits of two pairs along a path, so that an odd port free in `other` becomes free in `k`.
+
+    `column` is the Pod of the odd port.
+    """
     path = []
     j, here, there = column, k, other
     while (i := back[here, j]) >= 0:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cross-connects of optical switches, and a check that both directions of a port have the same peer.
 
-Cross wiring: switch 2k connects the transmitters of even ports 2k to the receivers of odd ports 2k + 1;
-switch 2k + 1 connects the transmitters of odd ports 2k + 1 to the receivers of even ports 2k. Uniform wiring:
-switch k connects ports k to ports k. This wiring is derived from LumosCore's solver, in which the odd switch
-is the transpose of the even switch.
+    cross wiring    Switch 2k connects the transmitters of even ports 2k to the receivers of odd ports 2k + 1.
+                    Switch 2k + 1 connects the transmitters of odd ports 2k + 1 to the receivers of even
+                    ports 2k.
+    uniform wiring  Switch k connects ports k to ports k.
+
+We derive cross wiring from LumosCore's solver, in which the odd switch is the transpose of the even switch.
 """
 
 from typing import Literal
@@ -18,7 +20,10 @@ __all__ = ["check_crossconnects", "check_l2", "crossconnects"]
 
 
 def crossconnects(maps: Ints) -> Ints:
-    """Return each switch's output by input, (..., 2 * pairs, N): 2k has map k, 2k + 1 its inverse."""
+    """Return each switch's output by input, (..., 2 * pairs, N).
+
+    Switch 2k has map k; switch 2k + 1 has the inverse of map k.
+    """
     maps = np.asarray(maps)
     return np.stack((maps, _inverse(maps)), axis=-2).reshape(*maps.shape[:-2], -1, maps.shape[-1])
 
@@ -29,10 +34,10 @@ def check_l2(maps: Ints) -> None:
 
 
 def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "cross") -> None:
-    """Raise PlanError unless each switch is a partial permutation and each port sends to its own sender.
+    """Raise PlanError unless each switch is a partial permutation and both directions of a port agree.
 
-    `switches[..., k, i] = j`, (..., K, N): light from Pod i into switch k leaves to Pod j; -1 is dark. The
-    error names the switch and the port.
+    `switches[..., k, i] = j`, (..., K, N), means that switch k passes the light of Pod i to Pod j; -1 is
+    dark. Each port must send to the Pod from which it receives. The error names the switch and the port.
     """
     switches = np.asarray(switches)
     n = switches.shape[-1]
@@ -54,10 +59,10 @@ def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "c
         both = np.flatnonzero(switches[at[:-1]] == port)
         raise PlanError(
             f"{_name(at)}: ports {both[0]} and {both[1]} both lead to {port}",
-            remedy="let at most one port lead there",
+            remedy="let at most one port lead to each port",
         )
     heard = _inverse(switches)
-    if wiring == "cross":  # even ports send into 2k and hear 2k + 1; odd ports the reverse
+    if wiring == "cross":  # even ports send to switch 2k and hear switch 2k + 1; odd ports the reverse
         heard = heard.reshape(*heard.shape[:-2], -1, 2, n)[..., ::-1, :].reshape(heard.shape)
     if (apart := np.argwhere(switches != heard)).size:
         at = tuple(apart[0])

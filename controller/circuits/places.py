@@ -2,9 +2,9 @@
 """Placement of new circuits among standing circuits, one by one, so that few standing circuits move.
 
 A port is free if it is dark or holds a surplus circuit. A circuit goes to a slot where both its ports are
-free. If no slot has both, the circuit takes a slot with one free port and displaces the circuit at the other
-port, which is then placed in the same way. This is a chain of moves, and a shortest chain is used. Kempe
-chains, which alternate between two slots, are a special case.
+free. If no slot has both free, the circuit takes a slot with one free port and displaces the circuit at the
+other port. The displaced circuit is then placed in the same way. These moves form a chain; a shortest chain
+is used. Kempe chains, which alternate between two slots, are a special case.
 """
 
 from collections import deque
@@ -27,7 +27,7 @@ _MAX_CHAIN = 8  # most circuits that a chain displaces; longer chains are not se
 # Circuits are placed one by one if at most this share of the demand is new, or at most this many circuits.
 _MAX_NEW_SHARE = 0.25
 _MAX_NEW = 600
-_MAX_DISPLACEMENTS = 400  # first limit on circuits that need a chain, a swap or force
+_MAX_DISPLACEMENTS = 400  # initial limit on circuits that need a chain, a swap or force
 _ROUNDS = 4  # rounds of placing and evening out
 _MAX_LEVEL = 512  # most circuits in one level of the search for a chain
 _MAX_UNEVENNESS = 1.999  # most circuits between two Pods that a spine has above or below its share
@@ -47,7 +47,7 @@ def place_circuits(
         maps: Standing circuits; they use working ports only.
         spines: Number of slots of each spine.
         either_way: Whether a circuit may have its even port at either Pod. Otherwise the row's Pod has it.
-        working: Usable ports; by default all. If it is given, spines have no shares.
+        working: Usable ports; by default all. If given, the spread over spines is not limited.
     """
     room = _Placement(demand, maps, spines, either_way, working)
     wanted = np.argwhere((np.triu(room.missing) if either_way else room.missing) > 0).tolist()
@@ -138,16 +138,16 @@ class _Placement:
         self._demand, self._share, self._allow_extra = demand, spines / slots, False
 
     def place(self, i: int, j: int) -> int:
-        """Place missing circuits from i to j where both ports are free, and return how many are left."""
+        """Place missing circuits from i to j where both ports are free; return how many are still missing."""
         row, col = np.array([i]), np.array([j])
         for missing in range(int(self.missing[i, j]), 0, -1):
             has, allowed = self._spread(row, col)
             there, back = self._even_free[i] & self._odd_free[j], self._even_free[j] & self._odd_free[i]
             fit = (there | back if self._either_way else there) & allowed[0]
-            places = np.flatnonzero(fit)
-            if not len(places):
+            free_slots = np.flatnonzero(fit)
+            if not len(free_slots):
                 return missing
-            slot = int(places[has[0, places].argmin()])
+            slot = int(free_slots[has[0, free_slots].argmin()])
             self._put_circuit(slot, *((i, j) if there[slot] else (j, i)))
         return 0
 
@@ -208,7 +208,11 @@ class _Placement:
         return path
 
     def place_by_force(self, i: int, j: int, spine: int | None = None) -> None:
-        """Place one circuit from i to j in a random slot among those where it displaces fewest circuits."""
+        """Place one circuit from i to j in a random slot among the slots where it displaces fewest circuits.
+
+        If `spine` is given, slots of that spine are preferred. The circuit stays unplaced if one of its ports
+        has failed in every slot.
+        """
         self._allow_extra = True
         ways = self._candidate_slots(_Level.new(i, j))
         self._allow_extra = False
@@ -264,9 +268,10 @@ class _Placement:
         self._remove_circuit(slot, *((i, j) if mine[slot] else (j, i)))
 
     def _spread(self, row: Ints, col: Ints, own: Ints | None = None) -> tuple[Ints, np.ndarray]:
-        """Return the spine's circuits from row to col by slot, and whether the spine may have one more.
+        """Count circuits from row to col in the spine of each slot, and mark spines that may get another.
 
-        Both arrays have shape (circuits, slots). `own` are slots of circuits that are left out of the count.
+        Both results have shape (circuits, slots). `own[e]` is the present slot of circuit e; the count leaves
+        this circuit out.
         """
         there = self.maps[:, row] == col
         if self._either_way:
@@ -307,7 +312,10 @@ class _Placement:
         return []
 
     def _candidate_slots(self, level: "_Level") -> list[_Candidate]:
-        """Return, by orientation: Pods of the even and odd ports, and slots where each port is free."""
+        """Return Pods of the even and odd ports, and masks of slots where each port is free, by orientation.
+
+        The masks exclude slots whose spine may not get another circuit between the two Pods.
+        """
         row, col = level.row, level.col
         _, allowed = self._spread(row, col, level.slot if level.slot[0] >= 0 else None)
         candidates = []
@@ -320,7 +328,10 @@ class _Placement:
         return candidates
 
     def _next_level(self, level: "_Level", ways: list[_Candidate], seen: np.ndarray) -> "_Level":
-        """Return the circuits that would be displaced, each once."""
+        """Return the circuits that the circuits of `level` can displace, each once.
+
+        Circuits marked in `seen` are left out; the returned circuits are then marked too.
+        """
         parts = []
         for a, b, even, odd in ways:
             index, slot = np.nonzero(even ^ odd)

@@ -63,9 +63,9 @@ def check_maps(maps: Ints, shape: tuple[int, ...]) -> None:
 class CircuitPlan:
     """Circuits of all groups: `maps[h, k, i] = j` for pair k of group h, (H, K/2, P).
 
-    Maps are those of controller.circuits.pairs. `counts[h, i, j]`, (H, P, P), counts the circuits between
-    spines h of Pods i and j, in both orientations. `moves` counts changes against the previous plan; without
-    a previous plan, all circuits are added.
+    controller.circuits.pairs describes the maps of one group. `counts[h, i, j]`, (H, P, P), is the number of
+    circuits between spines h of Pods i and j, whichever of the two uses its even port. `moves` counts the
+    changes against the previous plan; without a previous plan, all circuits are added.
     """
 
     counts: Ints

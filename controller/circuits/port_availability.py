@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocate a demand to working ports, and add circuits on ports that a demand leaves unused.
 
-If whole pairs of switches fail, `allocate` keeps its guarantee for the remaining ports. Single failed ports
-break the guarantee: fitting all circuits is then an edge colouring with forbidden colours, NP-complete.
+If only whole pairs of switches fail, `allocate` keeps its guarantee for the remaining ports. Single failed
+ports break the guarantee: fitting all circuits is then an edge colouring with forbidden colours, which is
+NP-complete.
 """
 
 import numpy as np
@@ -17,9 +18,9 @@ from controller.errors import PlanError
 
 __all__ = ["allocate_available", "fill_unused_ports"]
 
-# Limits of the integer program: its unknowns, and the nodes of the solver's tree (mostly 0.1 s).
+# Limits of the integer program.
 _MAX_UNKNOWNS = 4000
-_MAX_NODES = 10
+_MAX_NODES = 10  # nodes of the solver's tree; mostly 0.1 s
 
 
 def allocate_available(
@@ -27,20 +28,30 @@ def allocate_available(
 ) -> CircuitPlan:
     """Return a plan with as many circuits of a demand, (P, P), as working ports allow; few circuits move.
 
-    `working`, (H, K/2, P, 2), marks the usable even and odd port of Pod i's spine h at pair k. `trim_demand`
-    first fits the demand to the working ports, by `worth`, (P, P), which is the demand by default. If pairs
-    only fail as a whole, `allocate` does the rest. Else circuits are placed one by one. If some do not fit,
-    `allocate` uses only the pairs without failed ports, where they suffice; else an integer program maximises
-    the circuits. On large fabrics, the circuits placed one by one are the result.
+    `trim_demand` first fits the demand to the working ports. The first of these methods that applies then
+    allocates it:
 
-    PlanError if the demand is too large even when all ports work.
+    1. If only whole pairs of switches fail, `allocate` uses the remaining pairs.
+    2. If all circuits can be placed one by one, they are.
+    3. If the pairs without failed ports suffice, `allocate` uses only these pairs.
+    4. If an integer program is small and soon solved, it maximises the circuits' worth (`allocate_most`).
+    5. Otherwise, the circuits that can be placed one by one are the result.
+
+    PlanError if the demand is too large even if all ports work.
+
+    Args:
+        demand: Number of circuits between Pods, (P, P), symmetric.
+        standing: Previous plan.
+        working: Usable ports, (H, K/2, P, 2): `working[h, k, i]` marks the even and the odd port of Pod i's
+            spine h at pair k.
+        worth: Weight of the circuits between Pods for `trim_demand`, (P, P); by default the demand.
     """
     demand = np.asarray(demand)
     spines, pairs, n = standing.maps.shape
     if working.shape != (spines, pairs, n, 2):
         raise PlanError(
-            f"working ports of shape {working.shape}",
-            remedy=f"this fabric's have shape {(spines, pairs, n, 2)}",
+            f"the working ports have shape {working.shape}",
+            remedy=f"give an array of shape {(spines, pairs, n, 2)}",
         )
     check_demand(demand, 2 * spines * pairs)
     demand = trim_demand(demand, working.sum(axis=(0, 1, 3)), demand if worth is None else worth)
@@ -67,10 +78,15 @@ def fill_unused_ports(
 ) -> CircuitPlan:
     """Return a plan with circuits added between its dark ports, as many as each pair of switches allows.
 
-    Circuits of `standing` between dark ports stay. Other dark ports join Pods with few circuits first. For
-    the next demand's plan, pass the returned plan as `standing`. `working` marks usable pairs, (H, K/2), or
-    ports, (H, K/2, P, 2); failed ports get no new circuit. In the second form, a circuit of `standing` at a
-    failed port stays if no other circuit uses its ports.
+    Standing circuits between dark ports of `plan` stay. The remaining dark ports join Pods with few circuits
+    first. To plan the next demand, pass the returned plan as `standing`.
+
+    Args:
+        plan: Circuits that a demand needs.
+        standing: Previous plan.
+        working: Usable pairs, (H, K/2), or usable ports, (H, K/2, P, 2); by default all work. Failed ports
+            get no new circuit. If ports are given, a standing circuit at a failed port stays unless another
+            circuit uses one of its ports.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -122,10 +138,10 @@ def _without_failed_ports(maps: Ints, even: np.ndarray, odd: np.ndarray) -> Ints
 
 
 def _most_circuits(demand: Ints, placed: Ints, old: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
-    """Return maps with the most circuits by integer program; `placed` if it is too large or too slow."""
+    """Return maps of `allocate_most`, or `placed` if the integer program is too large or too slow."""
     if np.count_nonzero(demand) * len(old) > _MAX_UNKNOWNS:
         return placed
     try:
         return allocate_most(demand, old, (even, odd), nodes=_MAX_NODES)
-    except PlanError:  # it takes too long
+    except PlanError:  # no optimum is proven within the limit
         return placed

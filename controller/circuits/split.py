@@ -16,10 +16,10 @@ __all__ = ["orient", "symmetric_split"]
 def symmetric_split(demand: Ints) -> Ints:
     """Return A with C = A + A.T for a symmetric C, (N, N), with a zero diagonal.
 
-    Entries, row sums and column sums of A are half of those of C, rounded up or down. Half of each entry goes
-    to each direction. The odd entries of C form a simple graph; an extra node, joined to all nodes of odd
-    degree, makes its edges a set of closed trails. Each trail is oriented as a cycle, which gives every node
-    as many edges out as in. O(N**2).
+    Entries, row sums and column sums of A are half of those of C, rounded up or down. First, each direction
+    gets half of each entry, rounded down. One circuit of each odd entry remains; these circuits are the edges
+    of a simple graph. An extra node, joined to all nodes of odd degree, makes the edges a set of closed
+    trails. Each trail is oriented as a cycle, so every node has as many edges out as in. The time is O(N**2).
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -36,7 +36,7 @@ def symmetric_split(demand: Ints) -> Ints:
     order = np.argsort(np.stack((tail, head), 1).ravel(), kind="stable")
     partner = np.empty(len(order), np.int64)
     partner[order[0::2]], partner[order[1::2]] = order[1::2], order[0::2]
-    # Link each end to the partner of its edge's other end: a trail becomes two cycles, one a direction.
+    # Link each end to the partner of its edge's other end. A trail becomes two cycles, one in each direction.
     ends = np.arange(len(order))
     links = coo_array((np.ones(len(ends), np.int8), (ends, partner[ends ^ 1])), shape=(len(ends),) * 2)
     circle = connected_components(links, directed=False)[1]
@@ -46,11 +46,11 @@ def symmetric_split(demand: Ints) -> Ints:
 
 
 def orient(demands: Ints, first: Ints, each: Ints, standing: Entries) -> Ints:
-    """Return A with C = A + A.T for each C of (blocks, N, N), keeping the most standing circuits.
+    """Return A with C = A + A.T for each C of `demands`, (blocks, N, N), keeping the most standing circuits.
 
     Block b has the slots `first[b]` to `first[b] + each[b] - 1` of `standing`. Row and column sums of A are
-    at most `each[b]`; row sums of C must be at most twice that. Entries of A may be far from half of C, as a
-    circuit serves both directions.
+    at most `each[b]`; row sums of C must be at most `2 * each[b]`. Entries of A may differ much from half of
+    C, because a circuit serves both directions.
     """
     blocks, n, _ = demands.shape
     block, low, high = np.nonzero(np.triu(demands))
@@ -59,7 +59,7 @@ def orient(demands: Ints, first: Ints, each: Ints, standing: Entries) -> Ints:
     stands = np.bincount(standing.key(n, of), minlength=demands.size).reshape(demands.shape)
     u0, u1 = stands[block, low, high], stands[block, high, low]
     points, slopes = sharing_cost(a, np.zeros_like(a), a, u0, u1)
-    # The row sum of A at a node is the sum in `minimise_cost` plus `left_out`, as A[high, low] = a - x.
+    # Since A[high, low] = a - x, the row sum of A at a node is the sum in `minimise_cost` plus `left_out`.
     rows, left_out = demands.sum(axis=2), np.tril(demands).sum(axis=2)
     nodes = Nodes(
         (rows - each[:, None] - left_out).ravel(),

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross-connects for the jobs' demand, and the plans of a change that loses no frame (LumosCore).
+"""Cross-connects for the demand of jobs, and plans of a circuit change that loses no frame (LumosCore).
 
-A change has two plans: the first uses only the circuits that stay, while the other circuits are dark; the
-second uses the new circuits. Pods that keep their circuits keep their routes. When ports fail, the working
-ports carry as much as they can, and `circuit_shortages` names the jobs that lack circuits.
+A change has two plans. The first plan uses only the circuits that stay, while the circuits that move are
+dark. The second plan uses the new circuits. Pods that keep their circuits keep their routes. If ports fail,
+the working ports carry as many circuits as they can, and `circuit_shortages` names the jobs that lack
+circuits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -46,10 +47,10 @@ __all__ = [
 ]
 
 Crossconnects = Mapping[str, Mapping[int, int]]
-"""Joined ports of each optical switch, by its name; switches not in the mapping keep their circuits."""
+"""Joined ports of optical switches, by name of the switch; absent switches keep their circuits."""
 
 OpticalPort = tuple[str, int]
-"""An optical switch and one of its ports."""
+"""Name of an optical switch, and number of one of its ports."""
 
 
 @final
@@ -70,7 +71,10 @@ class CircuitShortage:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CircuitTarget:
-    """Cross-connects for a demand; `unserved`, (P, P), marks Pods that want a circuit and get none."""
+    """Cross-connects for a demand.
+
+    `unserved`, (P, P), marks the pairs of Pods that need a circuit and get none.
+    """
 
     circuits: dict[str, dict[int, int]]
     unserved: NDArray[np.bool_]
@@ -89,15 +93,15 @@ def pod_traffic(fabric: Fabric, demand: Demand) -> NDArray[np.int64]:
 
 
 def circuit_shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
-    """Return circuits between Pods, (P, P), in proportion to their traffic, for `ports` ports a Pod.
+    """Return the number of circuits between Pods, (P, P), for their traffic, with `ports` ports a Pod.
 
-    Pods with traffic between them get 1 circuit, and further circuits such that no Pod exceeds its ports, if
-    1 circuit to each peer fits. This rule is our own: the paper takes demands as given.
+    Each pair of Pods with traffic gets one circuit, and further circuits in proportion to its traffic. No Pod
+    exceeds its ports, unless it has traffic with more Pods than it has ports. This rule is our own: the paper
+    takes demands as given.
     """
     most = traffic.sum(axis=1).max(initial=0)
     if not most:
         return np.zeros_like(traffic)
-    # Each pair with traffic gets one circuit, and further circuits in proportion.
     joined = (traffic > 0).astype(np.int64)
     left = max(0, ports - int(joined.sum(axis=1).max()))
     return joined + traffic * left // most
@@ -106,7 +110,7 @@ def circuit_shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
 def crossconnects_for(fabric: Fabric, demand: Demand) -> dict[str, dict[int, int]]:
     """Return the cross-connects for a demand; few of the fabric's circuits move.
 
-    Ports that the demand does not need keep their circuits, or get other circuits. PlanError if a Pod has
+    Ports that the demand does not need keep their circuits or get new circuits. PlanError if a Pod has
     traffic with more Pods than it has ports.
     """
     return allocate_crossconnects(fabric, demand).circuits
@@ -115,10 +119,10 @@ def crossconnects_for(fabric: Fabric, demand: Demand) -> dict[str, dict[int, int
 def allocate_crossconnects(
     fabric: Fabric, demand: Demand, dark: Set[OpticalPort] = frozenset()
 ) -> CircuitTarget:
-    """Return the cross-connects for a demand when ports are `dark`, and the unserved Pods.
+    """Return the cross-connects for a demand when ports are `dark`, and the unserved pairs of Pods.
 
-    With dark ports some Pods may get fewer circuits than they want, or none. PlanError if a Pod has traffic
-    with more Pods than it has ports, dark or not.
+    With dark ports, pairs of Pods may get fewer circuits than they need, or none. PlanError if a Pod has
+    traffic with more Pods than it has ports, dark ports included.
     """
     core = core_of(fabric)
     standing = CircuitPlan.of(np.array(maps_of(fabric)))
@@ -138,10 +142,10 @@ def allocate_crossconnects(
 def unserved_pods(
     fabric: Fabric, traffic: NDArray[np.int64], dark: Set[OpticalPort] = frozenset()
 ) -> NDArray[np.bool_]:
-    """Return which pairs of Pods, (P, P), get no circuit for their traffic when ports are `dark`.
+    """Return the pairs of Pods, as a mask (P, P), that get no circuit for their traffic with ports `dark`.
 
-    PlanError if a Pod has traffic with more Pods than it has ports. Without dark ports all pairs are served,
-    so nothing is allocated.
+    PlanError if a Pod has traffic with more Pods than it has ports. Without dark ports, all pairs of Pods get
+    circuits, so no allocation is computed.
     """
     core = core_of(fabric)
     wanted = circuit_shares(traffic, len(core.groups) * core.ports)
@@ -154,7 +158,7 @@ def unserved_pods(
 
 
 def _working_ports(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
-    """Return which ports are not `dark`, (H, K/2, P, 2): the even and the odd port of each Pod's spine."""
+    """Return a mask, (H, K/2, P, 2), of the even and odd ports of each Pod's spine that are not `dark`."""
     core = core_of(fabric)
     works = np.ones((len(core.groups), core.ports // 2, 2, core.pods), bool)
     for h, group in enumerate(core.groups):
@@ -179,10 +183,10 @@ def standing_circuits(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[n
 def circuit_shortages(
     fabric: Fabric, jobs: Mapping[str, Demand], lit: NDArray[np.int64]
 ) -> tuple[CircuitShortage, ...]:
-    """Return the jobs that `lit` circuits between Pods, (P, P), give fewer than if all ports worked.
+    """Return the jobs that have fewer circuits between two Pods than they would have if all ports worked.
 
-    The jobs that send between two Pods share their circuits in proportion to traffic, by highest averages:
-    with fewer circuits, no job gets more.
+    `lit`, (P, P), is the number of working circuits between Pods. Jobs that send between two Pods share the
+    circuits in proportion to traffic, by highest averages. With fewer circuits, no job gets more.
     """
     core = core_of(fabric)
     traffic = {job: pod_traffic(fabric, demand) for job, demand in jobs.items()}

@@ -108,5 +108,5 @@ def test_what_is_too_much_even_if_all_worked_is_refused() -> None:
         match="Pod 0 asks for 3 circuits, but has 2 ports to optical switches; lower row 0 by 1, and 1",
     ):
         allocate_available(np.array([[0, 3], [3, 0]]), before, np.ones((1, 1, 2, 2), bool))
-    with pytest.raises(PlanError, match="working ports of shape"):
+    with pytest.raises(PlanError, match="the working ports have shape"):
         allocate_available(np.zeros((2, 2), int), before, np.ones((1, 1), bool))
