@@ -31,12 +31,12 @@ __all__ = ["dependent_switches", "leaf_segments", "spine_segments"]
 
 # Largest number of members of all groups of a switch: MULTIPATH_SIZE of the P4 programs.
 _MEMBERS = 1024
-# Number of values of the upper 4 bits of lb; the lower 4 bits are the bucket.
+# Number of values of the upper 4 bits of the header field lb; the lower 4 bits are the bucket.
 _ROUNDS = 16
 
 
 def dependent_switches(fabric: Fabric, node: str) -> tuple[str, ...]:
-    """Return the switches below a switch of the core, whose shares depend on its circuits."""
+    """Return the switches below a switch of the core; their shares depend on its circuits."""
     if node not in core_dimensions(fabric):
         return ()
     own = fabric.node(node).tier
@@ -160,11 +160,11 @@ class _LineCircuits:
     relayed: NDArray[np.int64]
 
     def direct_to(self, switch: str, coordinate: int) -> int:
-        """Return the number of circuits from a member to that at a coordinate; 0 if there is none."""
+        """Return the number of circuits from a member to the member at a coordinate; 0 if none is there."""
         return self._count(self.direct, switch, coordinate)
 
     def relayed_to(self, switch: str, coordinate: int) -> int:
-        """Return the number of circuits by third members, from a member to the member at a coordinate."""
+        """Return the number of circuits, by third members, from a member to the member at a coordinate."""
         return self._count(self.relayed, switch, coordinate)
 
     def _count(self, counts: NDArray[np.int64], switch: str, coordinate: int) -> int:
@@ -200,7 +200,7 @@ def _count_circuits(finder: PathFinder, first: str) -> _LineCircuits:
 
 
 def _ports_towards(finder: PathFinder, switch: str, neighbour: str) -> list[int]:
-    """Return the ports by which a switch of the core reaches another switch; each gets an equal share."""
+    """Return the ports by which a switch of the core reaches another switch; each port has an equal share."""
     if finder.has_link(switch, neighbour):
         return list(finder.ports_to(switch, neighbour))
     ways = _circuits_of_line(finder, switch).relays(switch, neighbour)
