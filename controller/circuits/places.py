@@ -210,8 +210,8 @@ class _Placement:
     def place_by_force(self, i: int, j: int, spine: int | None = None) -> None:
         """Place one circuit from i to j in a random slot among the slots where it displaces fewest circuits.
 
-        If `spine` is given, slots of that spine are preferred. The circuit stays unplaced if one of its ports
-        has failed in every slot.
+        If `spine` is given, slots of that spine are preferred. The circuit stays unplaced if no slot has
+        both of its ports working.
         """
         self._allow_extra = True
         ways = self._candidate_slots(_Level.new(i, j))
