@@ -10,37 +10,50 @@ import numpy.typing
 from numpy.typing import NDArray
 
 Key = tuple[bytes, bytes, int]
-"""(value, mask or high end, prefix length); an optional field: prefix 1 when it is asked for, 0 when not."""
+"""(value, mask or upper bound, prefix length) of a match field.
+
+An optional field has prefix length 1 if it is present, 0 if it is a wildcard.
+"""
 
 MeterConfig = tuple[int, int, int, int]
-"""Committed rate and burst, peak rate and burst: units a second and units; a unit is a byte or a frame."""
+"""(committed rate, committed burst, peak rate, peak burst) of a meter.
+
+Rates are units a second, bursts are units; a unit is a byte or a frame.
+"""
 
 EntryLayout = tuple[int, int, list[tuple[int, str, bool]], list[tuple[int, int, list[tuple[int, int]]]]]
-"""Id and handle of a table; id, match kind, masked of its fields; id, handle, parameters of its actions.
+"""(id, handle, fields, actions) of a table.
 
-A parameter is its id and width. `masked`: the field is optional in the p4info and ternary in the program.
+A field is (id, match kind, masked). `masked`: it is optional in the p4info and ternary in the program.
+An action is (id, handle, parameters), a parameter is (id, width in bits).
 """
 
 Output = tuple[list[tuple[bytes, int]], int | None]
-"""Frames to send, each with its VL, and the time of the next deadline."""
+"""(frames, deadline): frames to send as (bytes, VL), and the time of the next deadline in ps, or None."""
 
 class ProgramError(ValueError):
     pass
 
 class Program:
     """
-    A v1model program, from the JSON that p4c writes for BMv2; immutable. ProgramError names the place.
+    A v1model program, loaded from the JSON that p4c writes for BMv2; immutable.
+
+    ProgramError: the engine cannot load the program; the message names the object in the JSON.
     """
 
     def __init__(self, bmv2_json: bytes, traced: bool = False) -> None:
         """
-        Compile a program; a traced one does the same, and reports each step of it to Network.trace().
+        Load a program.
+
+        A `traced` program gives the same results, and reports each of its steps to Network.trace().
         """
 
     @property
     def translated(self) -> bool:
         """
-        Whether the engine was built with a translation of the program to C++, which runs in its place.
+        True if the engine was built with a translation of the program to C++.
+
+        Switches then run the translation instead of interpreting the program.
         """
 
     @property
@@ -68,8 +81,10 @@ class SwitchSet:
     """
     Switches of one control plane.
 
-    Operations that return a number: 0 OK, 1 exists, 2 not found, 3 exhausted, 4 invalid,
-    5 constant. Handles are the ones in the program's lists; times are picoseconds.
+    Methods that write tables, action profiles, direct counters or direct meters return a status:
+    0 OK, 1 exists already, 2 not found, 3 exhausted, 4 invalid, 5 constant. Tables, actions,
+    counters and other objects are given by their handles in the lists of Program. Times are
+    picoseconds.
     """
 
     def add_switch(self, name: str, cpu_port: int = 510) -> int: ...
@@ -82,12 +97,24 @@ class SwitchSet:
     def packet_out(self, switch: int, frame: bytes, /) -> None: ...
     def profile(self, switch: int, port: int, frame: bytes, count: int, /) -> list[float]:
         """
-        Processor seconds of `count` passes as far as: copy, parse, ingress, egress, deparse.
+        Return the processor seconds of running a frame `count` times up to each stage.
+
+        The stages are copy, parser, ingress, egress and deparser. The time of a stage includes the
+        earlier stages.
         """
 
     def take_control(self) -> tuple[str, int, int, int, bool, bytes] | None:
         """
-        (kind, time, switch, value, up, bytes); kind: packet_in, port, alarm, digest, idle or log.
+        Remove and return the oldest notification for the control plane; None if there is none.
+
+        A notification is (kind, time, switch, value, up, bytes). By kind:
+
+        packet_in: `bytes` is the frame.
+        port: port `value` went up or down, as `up` says.
+        alarm: `value` is the token of alarm(); `switch` is -1.
+        digest: `value` is the handle of the digest, `bytes` are its fields.
+        idle: table `value` has entries for table_aged().
+        log: `bytes` is the line.
         """
 
     def table_insert(
@@ -104,23 +131,36 @@ class SwitchSet:
         self, switch: int, table: int, /
     ) -> list[tuple[list[Key], int, int, list[bytes], int, int]]:
         """
-        (keys, priority, action, parameters, packets, bytes) of each entry.
+        Return (keys, priority, action, parameters, packets, bytes) of each entry.
 
-        Action -1 points to a member, -2 to a group: the one parameter is its id.
+        Action -1: the entry points to a member of the table's action profile; -2: to a group. The
+        only parameter is then the id of the member or group.
         """
 
     def table_get(
         self, switch: int, table: int, keys: list[Key], priority: int, /
-    ) -> tuple[list[Key], int, int, list[bytes], int, int] | None: ...
+    ) -> tuple[list[Key], int, int, list[bytes], int, int] | None:
+        """
+        Return the entry with these keys and priority, as table_read() does; None if there is none.
+        """
+
     def table_set_constant(self, switch: int, table: int, constant: bool, /) -> None:
         """
-        Whether entries are refused any change: at first, that of every table whose program has some.
+        Set whether a table is constant: writes of its entries then return 5.
+
+        At first, the tables for which the program has entries are constant.
         """
 
     def table_len(self, switch: int, table: int, /) -> int: ...
     def table_point(
         self, switch: int, table: int, keys: list[Key], priority: int, group: bool, id: int, insert: bool, /
-    ) -> int: ...
+    ) -> int:
+        """
+        Write an entry that points to a member of the table's action profile, or to a `group`.
+
+        `id` is the id of the member or group. `insert`: add a new entry; otherwise modify an entry.
+        """
+
     def member_insert(
         self, switch: int, profile: int, id: int, action: int, params: list[bytes], /
     ) -> int: ...
@@ -129,21 +169,31 @@ class SwitchSet:
     ) -> int: ...
     def member_delete(self, switch: int, profile: int, id: int, /) -> int: ...
     def group_set(self, switch: int, profile: int, id: int, members: list[tuple[int, int]], /) -> int:
-        """Members and their weights, in place of what the group had."""
+        """
+        Set the members of a group, as (member id, weight) pairs; create the group if it is new.
+        """
 
     def group_delete(self, switch: int, profile: int, id: int, /) -> int: ...
-    def table_set_ttl(
-        self, switch: int, table: int, keys: list[Key], priority: int, ttl_ps: int, /
-    ) -> int: ...
-    def table_idle(self, switch: int, table: int, keys: list[Key], priority: int, /) -> int: ...
+    def table_set_ttl(self, switch: int, table: int, keys: list[Key], priority: int, ttl_ps: int, /) -> int:
+        """Set the idle timeout of an entry in ps; 0: the entry never ages."""
+
+    def table_idle(self, switch: int, table: int, keys: list[Key], priority: int, /) -> int:
+        """Return the time in ps since the last hit of an entry."""
+
     def table_aged(self, switch: int, table: int, /) -> list[tuple[list[Key], int]]:
-        """Entries whose time is up, each once since its last hit."""
+        """
+        Return (keys, priority) of each entry that has reached its idle timeout.
+
+        An entry is returned once, until a frame hits the entry again.
+        """
 
     def counter_read(self, switch: int, counter: int, index: int, /) -> tuple[int, int]: ...
     def counter_read_all(self, switch: int, counter: int, /) -> list[tuple[int, int]]: ...
     def counter_response(self, switch: int, counter: int, id: int, first: int, most: int, /) -> bytes:
         """
-        Return a serialised ReadResponse with at most `most` cells of a counter from `first` on.
+        Return a serialised ReadResponse of P4Runtime with at most `most` cells of a counter.
+
+        `id` is the P4Runtime id of the counter, `first` the index of the first cell.
         """
 
     def counter_write(self, switch: int, counter: int, index: int, packets: int, bytes: int, /) -> None: ...
@@ -151,7 +201,7 @@ class SwitchSet:
         self, switch: int, table: int, keys: list[Key], priority: int, packets: int, bytes: int, /
     ) -> int: ...
     def meter_write(self, switch: int, meter: int, index: int, config: MeterConfig | None) -> None:
-        """None: always green."""
+        """Configure a cell of a meter; None: the meter marks all frames green."""
 
     def meter_read(self, switch: int, meter: int, index: int, /) -> MeterConfig | None: ...
     def direct_meter_write(
@@ -165,22 +215,39 @@ class SwitchSet:
     def register_read_bytes(self, switch: int, register: int, index: int, /) -> bytes: ...
     def register_write_bytes(self, switch: int, register: int, index: int, value: bytes, /) -> None: ...
     def multicast_set(self, switch: int, group: int, replicas: list[tuple[int, int]], /) -> None:
-        """Ports and replication ids."""
+        """
+        Set the replicas of a multicast group, as (port, replication id) pairs.
+        """
 
     def multicast_delete(self, switch: int, group: int, /) -> None: ...
     def clone_set(
         self, switch: int, session: int, replicas: list[tuple[int, int]], truncate_bytes: int = 0
-    ) -> None: ...
+    ) -> None:
+        """
+        Set the replicas of a clone session, as (port, replication id) pairs.
+
+        `truncate_bytes` is the longest clone in bytes; 0: clones are whole frames.
+        """
+
     def clone_delete(self, switch: int, session: int, /) -> None: ...
     def value_set_write(self, switch: int, value_set: int, values: list[tuple[bytes, bytes]], /) -> None:
         """
-        Values and masks, each of the key's fields in whole bytes; in place of what the set had.
+        Replace the members of a parser value set by (value, mask) pairs.
+
+        A value or mask is the concatenation of the key's fields, each padded to whole bytes.
         """
 
-    def set_logging(self, switch: int, on: bool, /) -> None: ...
+    def set_logging(self, switch: int, on: bool, /) -> None:
+        """
+        Set whether log_msg lines of a switch's program become "log" items of take_control().
+        """
+
     def write_entries(self, switch: int, layouts: EntryLayouts, updates: EntryUpdates, /) -> None:
         """
-        Carry out updates of table entries, up to one that is not plain or that fails, or to the end.
+        Apply updates of table entries in order, from the next update on.
+
+        Stop before the first update that the engine cannot read or that fails; `updates.position` is
+        its index.
         """
 
 class EntryLayouts:
@@ -200,12 +267,14 @@ class EntryLayouts:
     ) -> None: ...
 
 class EntryUpdates:
-    """The updates of a serialised WriteRequest; ValueError for other bytes."""
+    """
+    Updates of a serialised WriteRequest. ValueError if the bytes are no WriteRequest.
+    """
 
     def __init__(self, request: bytes) -> None: ...
     @property
     def head(self) -> bytes:
-        """The request without its updates."""
+        """Serialised request without its updates."""
 
     @property
     def count(self) -> int:
@@ -216,24 +285,24 @@ class EntryUpdates:
 
     @property
     def position(self) -> int:
-        """Position of the next update."""
+        """Index of the next update."""
 
     def skip(self) -> None:
-        """Leave out the next update."""
+        """Skip the next update. IndexError if no update is left."""
 
 class AgentArray:
-    """Array of int32 that an agent takes over."""
+    """Array of int32 that one agent can take over, without a copy."""
 
     @property
     def shape(self, /) -> tuple[int]: ...
 
 class RandomElements:
     """
-    Random int32 elements, as numpy's generator draws them over the whole range.
+    Random int32 elements over the whole range, equal to those of numpy's generator.
 
-    `state` and `increment` are those of numpy.random.PCG64, each as (upper, lower) 64
-    bits. Methods release the interpreter lock while they draw; ValueError for an array of
-    another length than `count`.
+    `state` and `increment` are values of numpy.random.PCG64.state, each as its (upper, lower)
+    64 bits. Methods release the interpreter lock while they draw. ValueError if an array
+    does not have `count` elements.
     """
 
     def __init__(self, state: tuple[int, int], increment: tuple[int, int], count: int) -> None: ...
@@ -241,13 +310,13 @@ class RandomElements:
     def count(self) -> int: ...
     def fill(self, array: numpy.typing.NDArray[numpy.uint32]) -> None: ...
     def add_to(self, total: numpy.typing.NDArray[numpy.uint32]) -> None:
-        """Add the elements to an array; sums wrap."""
+        """Add the elements to those of an array; sums wrap."""
 
     def array(self) -> AgentArray: ...
 
 def same_bytes(one: numpy.typing.NDArray[numpy.uint8], other: numpy.typing.NDArray[numpy.uint8]) -> bool:
     """
-    Return whether two arrays are equal; other threads get their turns meanwhile.
+    Return whether two arrays have equal bytes; release the interpreter lock to compare them.
     """
 
 class Slices:
@@ -326,7 +395,13 @@ class Transport:
     ) -> None: ...
 
 class CongestionControl:
-    """Congestion control of a connection."""
+    """
+    Congestion control of a connection.
+
+    Each method takes an event at time `now` in ps and returns the new limits of the connection:
+    (window in bytes, rate in bit/s), 0 for no limit. Amounts are bytes; `under_way` are the bytes
+    that remain in flight. emulation.traffic.host.congestion has the algorithms.
+    """
 
     def start(self) -> object: ...
     def on_ack(self, now: int, rtt: int, acked: int, marked: int, under_way: int) -> object: ...
@@ -337,23 +412,34 @@ class CongestionControl:
 
 def congestion_control(given: object) -> CongestionControl:
     """
-    Return congestion control by name, parameters, facts, and the maker of an algorithm in Python or
-    None.
+    Return the congestion control of a new connection.
+
+    `given` is (name, parameters, facts, maker). The facts are the round trip in ps, the rate in
+    bit/s, the bytes of the largest frame, and whether full queues trim frames. The maker returns
+    an algorithm in Python; None for a built-in algorithm.
     """
 
 class Entropies:
-    """Load-balance value of each frame of a connection."""
+    """
+    Packet spraying of a connection: it chooses the load-balance value of each frame.
+    """
 
     def next(self) -> int:
-        """Return the value of the next frame."""
+        """Return the load-balance value of the next frame."""
 
     def note(self, lb: int, news: int, now: int) -> None:
         """
-        Take what became of a frame: 0 arrived, 1 marked, 2 trimmed or lost, 3 timed out.
+        Report the fate of a frame with load-balance value `lb`.
+
+        `news`: 0 acknowledged, 1 marked, 2 trimmed or lost, 3 timed out.
         """
 
 def entropies(name: str, count: int, seed: int) -> Entropies:
-    """Return spraying of a name over so many values of lb, a power of two."""
+    """
+    Return the spraying algorithm `name` over `count` load-balance values.
+
+    ValueError if there is no such algorithm, or `count` is not a power of two up to 256.
+    """
 
 class Application:
     """

@@ -40,17 +40,17 @@ std::shared_ptr<Bytes> AgentArray::take() {
 }
 
 void bind_arrays(nb::module_& m) {
-    nb::class_<AgentArray>(m, "AgentArray", "Array of int32 that an agent takes over.")
+    nb::class_<AgentArray>(m, "AgentArray", "Array of int32 that one agent can take over, without a copy.")
         .def_prop_ro(
             "shape", [](const AgentArray& array) { return nb::make_tuple(array.elements); },
             nb::for_getter(nb::sig("def shape(self, /) -> tuple[int]")));
     nb::class_<RandomElements>(
         m, "RandomElements",
-        "Random int32 elements, as numpy's generator draws them over the whole range.\n"
+        "Random int32 elements over the whole range, equal to those of numpy's generator.\n"
         "\n"
-        "`state` and `increment` are those of numpy.random.PCG64, each as (upper, lower) 64\n"
-        "bits. Methods release the interpreter lock while they draw; ValueError for an array of\n"
-        "another length than `count`.")
+        "`state` and `increment` are values of numpy.random.PCG64.state, each as its (upper, lower)\n"
+        "64 bits. Methods release the interpreter lock while they draw. ValueError if an array\n"
+        "does not have `count` elements.")
         .def(
             "__init__",
             [](RandomElements* self, const Halves& state, const Halves& increment, std::size_t count) {
@@ -74,7 +74,7 @@ void bind_arrays(nb::module_& m) {
                 random.add_to(out);
             },
             nb::arg("total"), nb::sig("def add_to(self, total: numpy.typing.NDArray[numpy.uint32]) -> None"),
-            "Add the elements to an array; sums wrap.")
+            "Add the elements to those of an array; sums wrap.")
         .def("array", [](const RandomElements& random) {
             const nb::gil_scoped_release free;
             auto bytes = std::make_shared<Bytes>(random.count() * sizeof(std::uint32_t));
@@ -91,7 +91,7 @@ void bind_arrays(nb::module_& m) {
         nb::arg("one"), nb::arg("other"),
         nb::sig("def same_bytes(one: numpy.typing.NDArray[numpy.uint8], other: "
                 "numpy.typing.NDArray[numpy.uint8]) -> bool"),
-        "Return whether two arrays are equal; other threads get their turns meanwhile.");
+        "Return whether two arrays have equal bytes; release the interpreter lock to compare them.");
 }
 
 }  // namespace railyard

@@ -86,7 +86,13 @@ ChosenCongestion chosen_congestion(const nb::object& given) {
 }
 
 void bind_congestion(nb::module_& m) {
-    nb::class_<CongestionControl>(m, "CongestionControl", "Congestion control of a connection.")
+    nb::class_<CongestionControl>(
+        m, "CongestionControl",
+        "Congestion control of a connection.\n"
+        "\n"
+        "Each method takes an event at time `now` in ps and returns the new limits of the connection:\n"
+        "(window in bytes, rate in bit/s), 0 for no limit. Amounts are bytes; `under_way` are the bytes\n"
+        "that remain in flight. emulation.traffic.host.congestion has the algorithms.")
         .def("start", [](CongestionControl& c) { return pair_of(c.start()); })
         .def(
             "on_ack",
@@ -120,13 +126,17 @@ void bind_congestion(nb::module_& m) {
     m.def(
         "congestion_control", [](const nb::object& given) { return chosen_congestion(given).make(); },
         nb::arg("given"),
-        "Return congestion control by name, parameters, facts, and the maker of an algorithm in Python or\n"
-        "None.");
+        "Return the congestion control of a new connection.\n"
+        "\n"
+        "`given` is (name, parameters, facts, maker). The facts are the round trip in ps, the rate in\n"
+        "bit/s, the bytes of the largest frame, and whether full queues trim frames. The maker returns\n"
+        "an algorithm in Python; None for a built-in algorithm.");
 }
 
 void bind_entropies(nb::module_& m) {
-    nb::class_<Entropies>(m, "Entropies", "Load-balance value of each frame of a connection.")
-        .def("next", &Entropies::next, "Return the value of the next frame.")
+    nb::class_<Entropies>(m, "Entropies",
+                          "Packet spraying of a connection: it chooses the load-balance value of each frame.")
+        .def("next", &Entropies::next, "Return the load-balance value of the next frame.")
         .def(
             "note",
             [](Entropies& entropies, std::uint8_t lb, int news, Time now) {
@@ -134,9 +144,13 @@ void bind_entropies(nb::module_& m) {
                 entropies.note(lb, static_cast<PathNews>(news), now);
             },
             nb::arg("lb"), nb::arg("news"), nb::arg("now"),
-            "Take what became of a frame: 0 arrived, 1 marked, 2 trimmed or lost, 3 timed out.");
+            "Report the fate of a frame with load-balance value `lb`.\n"
+            "\n"
+            "`news`: 0 acknowledged, 1 marked, 2 trimmed or lost, 3 timed out.");
     m.def("entropies", make_entropies, nb::arg("name"), nb::arg("count"), nb::arg("seed"),
-          "Return spraying of a name over so many values of lb, a power of two.");
+          "Return the spraying algorithm `name` over `count` load-balance values.\n"
+          "\n"
+          "ValueError if there is no such algorithm, or `count` is not a power of two up to 256.");
 }
 
 }  // namespace railyard

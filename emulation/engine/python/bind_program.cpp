@@ -132,15 +132,21 @@ void bind_program(nb::module_& m) {
     const nb::exception<ProgramError> program_error(m, "ProgramError", PyExc_ValueError);
     nb::class_<Program>(
         m, "Program",
-        "A v1model program, from the JSON that p4c writes for BMv2; immutable. ProgramError names the place.")
+        "A v1model program, loaded from the JSON that p4c writes for BMv2; immutable.\n"
+        "\n"
+        "ProgramError: the engine cannot load the program; the message names the object in the JSON.")
         .def(nb::new_([](const nb::bytes& json, bool traced) {
                  return std::const_pointer_cast<Program>(Program::load(std::string(view(json)), traced));
              }),
              nb::arg("bmv2_json"), nb::arg("traced") = false,
-             "Compile a program; a traced one does the same, and reports each step of it to Network.trace().")
+             "Load a program.\n"
+             "\n"
+             "A `traced` program gives the same results, and reports each of its steps to Network.trace().")
         .def_prop_ro(
             "translated", [](const Program& p) { return p.translation.ingress != nullptr; },
-            "Whether the engine was built with a translation of the program to C++, which runs in its place.")
+            "True if the engine was built with a translation of the program to C++.\n"
+            "\n"
+            "Switches then run the translation instead of interpreting the program.")
         .def_ro("name", &Program::name)
         .def_prop_ro("tables", &describe_tables,
                      nb::for_getter(nb::sig("def tables(self, /) -> list[dict[str, typing.Any]]")))

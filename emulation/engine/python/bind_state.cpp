@@ -65,7 +65,9 @@ void bind_counters(nb::class_<SwitchSet>& c) {
             },
             nb::sig("def counter_response(self, switch: int, counter: int, id: int, first: int, most: int, "
                     "/) -> bytes"),
-            "Return a serialised ReadResponse with at most `most` cells of a counter from `first` on.")
+            "Return a serialised ReadResponse of P4Runtime with at most `most` cells of a counter.\n"
+            "\n"
+            "`id` is the P4Runtime id of the counter, `first` the index of the first cell.")
         .def(
             "counter_write",
             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i, std::uint64_t packets,
@@ -97,7 +99,7 @@ void bind_meters(nb::class_<SwitchSet>& c) {
          nb::arg("switch"), nb::arg("meter"), nb::arg("index"), nb::arg("config").none(),
          nb::sig("def meter_write(self, switch: int, meter: int, index: int, config: MeterConfig | None) -> "
                  "None"),
-         "None: always green.")
+         "Configure a cell of a meter; None: the meter marks all frames green.")
         .def(
             "meter_read",
             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i) {
@@ -182,7 +184,7 @@ void bind_state(nb::class_<SwitchSet>& c) {
          },
          nb::sig(
              "def multicast_set(self, switch: int, group: int, replicas: list[tuple[int, int]], /) -> None"),
-         "Ports and replication ids.")
+         "Set the replicas of a multicast group, as (port, replication id) pairs.")
         .def(
             "multicast_delete",
             [](SwitchSet& n, Index<Switch> sw, std::uint32_t group) {
@@ -197,7 +199,10 @@ void bind_state(nb::class_<SwitchSet>& c) {
             },
             nb::arg("switch"), nb::arg("session"), nb::arg("replicas"), nb::arg("truncate_bytes") = 0,
             nb::sig("def clone_set(self, switch: int, session: int, replicas: list[tuple[int, int]], "
-                    "truncate_bytes: int=0) -> None"))
+                    "truncate_bytes: int=0) -> None"),
+            "Set the replicas of a clone session, as (port, replication id) pairs.\n"
+            "\n"
+            "`truncate_bytes` is the longest clone in bytes; 0: clones are whole frames.")
         .def(
             "clone_delete",
             [](SwitchSet& n, Index<Switch> sw, std::uint32_t session) {
@@ -217,7 +222,9 @@ void bind_state(nb::class_<SwitchSet>& c) {
             },
             nb::sig("def value_set_write(self, switch: int, value_set: int, values: list[tuple[bytes, "
                     "bytes]], /) -> None"),
-            "Values and masks, each of the key's fields in whole bytes; in place of what the set had.")
+            "Replace the members of a parser value set by (value, mask) pairs.\n"
+            "\n"
+            "A value or mask is the concatenation of the key's fields, each padded to whole bytes.")
         // Turn log_msg lines into control items; without logging, lines are not formatted.
         .def(
             "set_logging",
@@ -229,7 +236,8 @@ void bind_state(nb::class_<SwitchSet>& c) {
                         n.control().push_back({ControlItem::Kind::Log, n.now(), sw, 0, false, line});
                     });
             },
-            nb::sig("def set_logging(self, switch: int, on: bool, /) -> None"));
+            nb::sig("def set_logging(self, switch: int, on: bool, /) -> None"),
+            "Set whether log_msg lines of a switch's program become \"log\" items of take_control().");
 }
 
 }  // namespace railyard

@@ -37,8 +37,10 @@ void bind_switches(nb::module_& m) {
         m, "SwitchSet",
         "Switches of one control plane.\n"
         "\n"
-        "Operations that return a number: 0 OK, 1 exists, 2 not found, 3 exhausted, 4 invalid,\n"
-        "5 constant. Handles are the ones in the program's lists; times are picoseconds.");
+        "Methods that write tables, action profiles, direct counters or direct meters return a status:\n"
+        "0 OK, 1 exists already, 2 not found, 3 exhausted, 4 invalid, 5 constant. Tables, actions,\n"
+        "counters and other objects are given by their handles in the lists of Program. Times are\n"
+        "picoseconds.");
     switches
         .def(
             "add_switch",
@@ -79,7 +81,10 @@ void bind_switches(nb::module_& m) {
             [](SwitchSet& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame,
                std::uint64_t count) { return profile(n, sw, port, view(frame), count); },
             nb::sig("def profile(self, switch: int, port: int, frame: bytes, count: int, /) -> list[float]"),
-            "Processor seconds of `count` passes as far as: copy, parse, ingress, egress, deparse.")
+            "Return the processor seconds of running a frame `count` times up to each stage.\n"
+            "\n"
+            "The stages are copy, parser, ingress, egress and deparser. The time of a stage includes the\n"
+            "earlier stages.")
         .def(
             "take_control",
             [](SwitchSet& n) -> nb::object {
@@ -94,7 +99,16 @@ void bind_switches(nb::module_& m) {
                                       item.value, item.up, to_bytes(item.frame));
             },
             nb::sig("def take_control(self) -> tuple[str, int, int, int, bool, bytes] | None"),
-            "(kind, time, switch, value, up, bytes); kind: packet_in, port, alarm, digest, idle or log.");
+            "Remove and return the oldest notification for the control plane; None if there is none.\n"
+            "\n"
+            "A notification is (kind, time, switch, value, up, bytes). By kind:\n"
+            "\n"
+            "packet_in: `bytes` is the frame.\n"
+            "port: port `value` went up or down, as `up` says.\n"
+            "alarm: `value` is the token of alarm(); `switch` is -1.\n"
+            "digest: `value` is the handle of the digest, `bytes` are its fields.\n"
+            "idle: table `value` has entries for table_aged().\n"
+            "log: `bytes` is the line.");
     // Translate std::system_error to OSError with its errno, by which callers choose the remedy.
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         try {

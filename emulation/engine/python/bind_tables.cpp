@@ -129,7 +129,10 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
              });
          },
          nb::sig("def table_point(self, switch: int, table: int, keys: list[Key], priority: int, group: "
-                 "bool, id: int, insert: bool, /) -> int"))
+                 "bool, id: int, insert: bool, /) -> int"),
+         "Write an entry that points to a member of the table's action profile, or to a `group`.\n"
+         "\n"
+         "`id` is the id of the member or group. `insert`: add a new entry; otherwise modify an entry.")
         .def(
             "member_insert",
             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id, int action,
@@ -168,7 +171,7 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
             },
             nb::sig("def group_set(self, switch: int, profile: int, id: int, members: list[tuple[int, int]], "
                     "/) -> int"),
-            "Members and their weights, in place of what the group had.")
+            "Set the members of a group, as (member id, weight) pairs; create the group if it is new.")
         .def(
             "group_delete",
             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id) {
@@ -189,7 +192,8 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
              return status;
          },
          nb::sig("def table_set_ttl(self, switch: int, table: int, keys: list[Key], priority: int, ttl_ps: "
-                 "int, /) -> int"))
+                 "int, /) -> int"),
+         "Set the idle timeout of an entry in ps; 0: the entry never ages.")
         .def(
             "table_idle",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) {
@@ -202,7 +206,8 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
                 return idle;
             },
             nb::sig(
-                "def table_idle(self, switch: int, table: int, keys: list[Key], priority: int, /) -> int"))
+                "def table_idle(self, switch: int, table: int, keys: list[Key], priority: int, /) -> int"),
+            "Return the time in ps since the last hit of an entry.")
         .def(
             "table_aged",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
@@ -213,7 +218,9 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
                 return out;
             },
             nb::sig("def table_aged(self, switch: int, table: int, /) -> list[tuple[list[Key], int]]"),
-            "Entries whose time is up, each once since its last hit.");
+            "Return (keys, priority) of each entry that has reached its idle timeout.\n"
+            "\n"
+            "An entry is returned once, until a frame hits the entry again.");
 }
 
 }  // namespace
@@ -280,9 +287,10 @@ void bind_tables(nb::class_<SwitchSet>& c) {
             },
             nb::sig("def table_read(self, switch: int, table: int, /) -> list[tuple[list[Key], int, int, "
                     "list[bytes], int, int]]"),
-            "(keys, priority, action, parameters, packets, bytes) of each entry.\n"
+            "Return (keys, priority, action, parameters, packets, bytes) of each entry.\n"
             "\n"
-            "Action -1 points to a member, -2 to a group: the one parameter is its id.")
+            "Action -1: the entry points to a member of the table's action profile; -2: to a group. The\n"
+            "only parameter is then the id of the member or group.")
         .def(
             "table_get",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
@@ -295,14 +303,17 @@ void bind_tables(nb::class_<SwitchSet>& c) {
                              : nb::object(nb::none());
             },
             nb::sig("def table_get(self, switch: int, table: int, keys: list[Key], priority: int, /) -> "
-                    "tuple[list[Key], int, int, list[bytes], int, int] | None"))
+                    "tuple[list[Key], int, int, list[bytes], int, int] | None"),
+            "Return the entry with these keys and priority, as table_read() does; None if there is none.")
         .def(
             "table_set_constant",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t, bool constant) {
                 LockedSwitch(n, sw)->table(t).set_constant(constant);
             },
             nb::sig("def table_set_constant(self, switch: int, table: int, constant: bool, /) -> None"),
-            "Whether entries are refused any change: at first, that of every table whose program has some.")
+            "Set whether a table is constant: writes of its entries then return 5.\n"
+            "\n"
+            "At first, the tables for which the program has entries are constant.")
         .def(
             "table_len",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {

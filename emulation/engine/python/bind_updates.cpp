@@ -65,24 +65,25 @@ void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches) {
                  return std::make_shared<EntryLayouts>(std::move(layouts));
              }),
              nb::arg("program"), nb::arg("tables"));
-    nb::class_<EntryUpdates>(m, "EntryUpdates",
-                             "The updates of a serialised WriteRequest; ValueError for other bytes.")
+    nb::class_<EntryUpdates>(
+        m, "EntryUpdates",
+        "Updates of a serialised WriteRequest. ValueError if the bytes are no WriteRequest.")
         .def(nb::new_([](const nb::bytes& request) { return std::make_shared<EntryUpdates>(view(request)); }),
              nb::arg("request"))
         .def_prop_ro(
             "head", [](const EntryUpdates& updates) { return to_bytes(updates.head()); },
-            "The request without its updates.")
+            "Serialised request without its updates.")
         .def_prop_ro("count", &EntryUpdates::count, "Number of updates.")
         .def("plain", &EntryUpdates::plain, nb::sig("def plain(self, layouts: EntryLayouts, /) -> bool"),
              "Return whether the engine can read every update.")
-        .def_prop_ro("position", &EntryUpdates::position, "Position of the next update.")
+        .def_prop_ro("position", &EntryUpdates::position, "Index of the next update.")
         .def(
             "skip",
             [](EntryUpdates& updates) {
                 if (updates.ended()) throw std::out_of_range("no update is left");
                 updates.skip();
             },
-            "Leave out the next update.");
+            "Skip the next update. IndexError if no update is left.");
     switches.def(
         "write_entries",
         [](SwitchSet& n, Index<Switch> sw, const EntryLayouts& layouts, EntryUpdates& updates) {
@@ -91,7 +92,10 @@ void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches) {
         },
         nb::sig(
             "def write_entries(self, switch: int, layouts: EntryLayouts, updates: EntryUpdates, /) -> None"),
-        "Carry out updates of table entries, up to one that is not plain or that fails, or to the end.");
+        "Apply updates of table entries in order, from the next update on.\n"
+        "\n"
+        "Stop before the first update that the engine cannot read or that fails; `updates.position` is\n"
+        "its index.");
 }
 
 }  // namespace railyard

@@ -1,16 +1,23 @@
 # Names of types in emulation/_engine.pyi, which `make stub` writes.
 emulation._engine.__prefix__:
     Key = tuple[bytes, bytes, int]
-    """(value, mask or high end, prefix length); an optional field: prefix 1 when it is asked for, 0 when not."""
+    """(value, mask or upper bound, prefix length) of a match field.
+
+    An optional field has prefix length 1 if it is present, 0 if it is a wildcard.
+    """
 
     MeterConfig = tuple[int, int, int, int]
-    """Committed rate and burst, peak rate and burst: units a second and units; a unit is a byte or a frame."""
+    """(committed rate, committed burst, peak rate, peak burst) of a meter.
+
+    Rates are units a second, bursts are units; a unit is a byte or a frame.
+    """
 
     EntryLayout = tuple[int, int, list[tuple[int, str, bool]], list[tuple[int, int, list[tuple[int, int]]]]]
-    """Id and handle of a table; id, match kind, masked of its fields; id, handle, parameters of its actions.
+    """(id, handle, fields, actions) of a table.
 
-    A parameter is its id and width. `masked`: the field is optional in the p4info and ternary in the program.
+    A field is (id, match kind, masked). `masked`: it is optional in the p4info and ternary in the program.
+    An action is (id, handle, parameters), a parameter is (id, width in bits).
     """
 
     Output = tuple[list[tuple[bytes, int]], int | None]
-    """Frames to send, each with its VL, and the time of the next deadline."""
+    """(frames, deadline): frames to send as (bytes, VL), and the time of the next deadline in ps, or None."""
