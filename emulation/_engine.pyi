@@ -321,7 +321,16 @@ def same_bytes(one: numpy.typing.NDArray[numpy.uint8], other: numpy.typing.NDArr
 
 class Slices:
     """
-    Slices of a schedule; offsets and sizes are bytes. ValueError for lists that do not fit.
+    Slices of a rank's array, each the payload of a frame.
+
+    Args:
+        offsets: Offset of each slice in the array, in bytes.
+        sizes: Size of each slice in bytes.
+        cells: Cell of each slice.
+        order: Slices in the order of their first release.
+        count: Number of cells.
+
+    ValueError if the lists differ in length, or a cell or slice number is out of range.
     """
 
     def __init__(
@@ -334,7 +343,7 @@ class Slices:
     ) -> None: ...
 
 class Rank:
-    """A rank's part of a schedule."""
+    """Part of a rank in a schedule; agents of all its iterations share it."""
 
 def rank(
     slices: Slices,
@@ -350,21 +359,49 @@ def rank(
     tasks: Sequence[tuple[int, int, int, int, int, int, bool, list[int]]],
 ) -> Rank:
     """
-    Describe a rank.
+    Return a rank's part of a schedule.
 
-    A peer is its rank and address, the load-balance values of data and of
-    acknowledgements by connection, paths by bucket or None, weights by bucket or none,
-    timings by path (fields of PathTiming) or none, and the seed of a random choice of
-    connections or None. A send is step, place of its peer (-1: the rank itself),
-    operation, shift in bytes and task (-1: none). A plan is its phases, (step, operation,
-    sources, task), and the sends, by their place, that leave after each number of phases.
-    `of_cell` has the place of each cell's plan. A task has the fields of
-    emulation.traffic.schedule.tasks.Task.
+    Args:
+        slices: Slices of the rank's array.
+        rank: Number of the rank.
+        ranks: Number of ranks.
+        address: CNA of the rank.
+        dtype: Element type of the array.
+        overlap: False if the sends of a step wait for all arrivals of earlier steps.
+        peers: Other ranks that send to the rank or receive from it. A peer is (rank, CNA,
+            load-balance values of data by connection, load-balance values of acknowledgements
+            by connection, path of each bucket or None, weight of each bucket or an empty list,
+            fields of PathTiming for each path or an empty list, seed of the random choice of
+            connections or None).
+        sends: Transfers from the rank. A send is (step, index of the peer or -1 for the rank
+            itself, operation, shift in bytes, task or -1). The shift is the offset at the
+            receiver minus the offset at this rank.
+        plans: Distinct plans of cells. A plan is (phases, releases). A phase is (step,
+            operation, source ranks, task or -1). releases[i] has the indices of the sends that
+            may leave after i phases.
+        of_cell: Index of each cell's plan in `plans`.
+        tasks: Fields of emulation.traffic.schedule.tasks.Task for each task.
+
+    ValueError if an index is out of range, or if a peer has no connection, or not a path and a
+    weight for each bucket.
     """
 
 class Transport:
     """
-    Parameters of connections (emulation.traffic.host.transport), and headers of their frames.
+    Parameters of an agent's connections, as emulation.traffic.host.transport defines them.
+
+    Parameters that TransportParameters does not have, or has in another form:
+        data: Template of the headers of data frames.
+        ack: Template of an acknowledgement.
+        congestion: Argument of congestion_control(); None for no congestion control.
+        credits: First credit in bytes and rate of all grants in bit/s, if receivers grant
+            credits; None if they do not.
+        spray: Name of the spraying algorithm; empty for none.
+        entropies: Number of load-balance values among which `spray` chooses.
+        seed: Seed of the spraying algorithm.
+
+    ValueError for a window out of range, a template of a wrong length, an unknown algorithm,
+    credits that are not positive, or `go_back` without `congestion`.
     """
 
     def __init__(
@@ -443,48 +480,83 @@ def entropies(name: str, count: int, seed: int) -> Entropies:
 
 class Application:
     """
-    What runs on a host of a network, in C++. A network's application is not called from outside.
+    Program on a host, in C++.
+
+    While an application is the handler of a Network's host, only the network calls it.
     """
 
 class Participant(Application):
-    """Agent of an NPU in a collective; see emulation.traffic.host.agents."""
+    """
+    Agent of an NPU in a collective; see emulation.traffic.host.agents.
+
+    `start`, `on_frame` and `on_timer` take an event at time `now` in ps, and return the frames to
+    send and the next deadline. A host without a network calls them.
+    """
 
     def start(self, now: int) -> Output: ...
     def on_frame(self, frame: bytes, now: int) -> Output: ...
     def on_timer(self, now: int) -> Output: ...
-    def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output: ...
-    def call_when_done(self, call: Callable[[], None], /) -> None: ...
-    def call_at_silence(self, call: Callable[[int, int], None], /) -> None: ...
+    def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output:
+        """
+        Retransmit the frames in flight whose routes have changed.
+
+        `routes` are pairs: the CNA of a destination, and a bit for each of its re-routed buckets.
+        """
+
+    def call_when_done(self, call: Callable[[], None], /) -> None:
+        """
+        Set the function that is called when the collective or all iterations have ended.
+        """
+
+    def call_at_silence(self, call: Callable[[int, int], None], /) -> None:
+        """
+        Set the function that is called to ask for other paths to a peer.
+
+        Its arguments are the peer's CNA, and a bit for each bucket whose path has fallen silent.
+        """
+
     @property
     def done(self) -> bool: ...
     @property
     def finished_ps(self) -> int | None: ...
     def failure(self) -> tuple[int, int, int] | None:
-        """Peer, oldest PSN that it did not acknowledge, and time."""
+        """
+        Return (peer, PSN, time in ps) of a connection that the agent gave up; None if there is none.
+
+        The peer is a rank, the PSN that of the oldest unacknowledged frame. A TreeMember returns
+        (tree, block, time in ps) of a block whose result did not come.
+        """
 
     @property
     def received(self) -> int:
-        """Data frames that the agent has received so far."""
+        """Number of data frames that the agent has received so far."""
 
     def delivered(self) -> list[tuple[int, int]]:
         """
-        Return the bytes of payload that each peer has acknowledged, by its rank.
+        Return (rank of the peer, bytes of payload that the peer has acknowledged) for each peer.
         """
 
     def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int, int]:
-        """Values of AgentStats, in its order, without those of the reduction."""
+        """
+        Return the values of AgentStats in the order of its fields, without `reduction`.
+        """
 
     def reduction_counts(self) -> tuple[int, ...] | None:
         """
-        Values of ReductionStats, in its order; None without a model of what reduces.
+        Return the values of ReductionStats in the order of its fields.
+
+        None if the agent has no model of the NPU's reducer.
         """
 
     def array(self) -> Any:
-        """Bytes of the array, uint8, which the agent goes on to change."""
+        """
+        Return the bytes of the agent's array, not a copy: the agent changes them until it has
+        finished.
+        """
 
 class Budget:
     """
-    Frames that saturating applications may still send, and frames that they have received.
+    Counts that several Saturators share: frames left to send, and frames received.
     """
 
     def __init__(self, frames: int, /) -> None: ...
@@ -495,17 +567,21 @@ class Budget:
 
 class Saturator(Application):
     """
-    Sends a random frame, first `at_first` times, then for every received frame.
+    Load generator that keeps a lossless fabric full; see emulation.traffic.host.saturate.
 
-    `seed` is that of a random.Random, its most significant byte first. See
-    emulation.traffic.host.saturate. ValueError without frames.
+    It sends `at_first` frames at the start, then a frame for each received frame, while `budget`
+    has frames left. Each frame is a random one of `frames`. `seed` is the integer that seeds a
+    random.Random, as bytes, the most significant first. ValueError if `frames` is empty.
     """
 
     def __init__(self, frames: Sequence[bytes], at_first: int, seed: bytes, budget: Budget) -> None: ...
 
 class Agent(Participant):
     """
-    Agent of a collective; `data` are the array's bytes, or an array to take over from its maker.
+    Agent of a rank in a collective or a traffic graph.
+
+    `data` is the rank's array: bytes, which the agent copies, or an AgentArray, which it takes
+    over. ValueError if the array is too short for the rank's slices.
     """
 
     @overload
@@ -527,33 +603,59 @@ class Agent(Participant):
         reduction: tuple[bool, int | None, int | None, int] | None = None,
     ) -> None:
         """
-        `reduction`: by the CCU, rate in bit/s, SRAM in bytes, percent of the cores.
+        Create an agent.
+
+        `reduction` is (True for the CCU, rate in bit/s or None, SRAM in bytes or None, percentage of
+        busy cores); None: reductions take no time. See emulation.traffic.host.reduction.
         """
 
     @property
-    def longest(self) -> int: ...
+    def longest(self) -> int:
+        """Largest number of frames that are still to be sent to one peer."""
+
     @property
-    def spans(self, /) -> list[tuple[int, int]]: ...
+    def spans(self, /) -> list[tuple[int, int]]:
+        """
+        Opening time and end time of each task in ps, -1 for a time still to come; empty without
+        tasks.
+        """
 
 class Concurrent(Participant):
     """
-    Agents of an NPU in several collectives at once; see emulation.traffic.host.concurrent.
+    Agents of an NPU in collectives that begin and end independently.
+
+    Each agent has a range of queue numbers; the queue number of a frame selects the agent. See
+    emulation.traffic.host.concurrent.
     """
 
     def __init__(self) -> None: ...
     def add(self, agent: Agent, first_queue: int, queues: int) -> None:
         """
-        Take an agent that `start` starts. ValueError if another agent has a queue number of its.
+        Add an agent; the next start() starts the agent.
+
+        The agent gets the queue numbers `first_queue` to `first_queue` + `queues` - 1. ValueError if
+        another agent has any of these numbers, or they exceed 16 bits.
         """
 
-    def remove(self, first_queue: int) -> None: ...
+    def remove(self, first_queue: int) -> None:
+        """
+        Remove the agent whose first queue number is `first_queue`; its later frames count as junk.
+        """
+
     def call_at_end(self, call: Callable[[int], None], /) -> None:
         """
-        Call with the first queue number of an agent whose result is final, or that gives up.
+        Set the function that is called with the first queue number of each agent that ends.
+
+        An agent ends when its result is final, or when it gives up. An agent that receives nothing
+        ends when all its frames are acknowledged.
         """
 
 class RepeatingAgent(Participant):
-    """Agent of a training job; see emulation.traffic.host.iterations."""
+    """
+    Agent of a rank in a training job, which alternates computation and a collective.
+
+    See emulation.traffic.host.iterations for `iterations`, `compute_ps` and `overlap_ps`.
+    """
 
     def __init__(
         self,
@@ -566,13 +668,36 @@ class RepeatingAgent(Participant):
         reduction: tuple[bool, int | None, int | None, int] | None = None,
     ) -> None: ...
     @property
-    def longest(self) -> int: ...
-    def call_at_iteration(self, call: Callable[[int], None], /) -> None: ...
-    def use_level(self, level: int, data: bytes, ack: bytes, /) -> None: ...
-    def reports(self) -> list[tuple[int, int, int, int, int]]: ...
+    def longest(self) -> int:
+        """
+        Largest number of frames of an iteration that are still to be sent to one peer.
+        """
+
+    def call_at_iteration(self, call: Callable[[int], None], /) -> None:
+        """
+        Set the function that is called with the number of each iteration that ends.
+        """
+
+    def use_level(self, level: int, data: bytes, ack: bytes, /) -> None:
+        """
+        Set the service level of data and the frame templates.
+
+        They apply to iterations that have neither begun nor received a frame.
+        """
+
+    def reports(self) -> list[tuple[int, int, int, int, int]]:
+        """
+        Return the fields of IterationReport for each iteration that has ended.
+        """
 
 class TreeBlocks:
-    """Blocks of a tree, by columns; -1 stands for all ranks."""
+    """
+    Blocks of a reduction tree, in columns.
+
+    Block i has the elements `starts[i]` up to, but not including, `stops[i]`. Rank `sources[i]`
+    sends the values, and rank `owners[i]` gets the result; -1: all ranks. ValueError if the
+    columns differ in length.
+    """
 
     def __init__(
         self,
@@ -584,10 +709,25 @@ class TreeBlocks:
 
 class TreeMember(Participant):
     """
-    Agent of an NPU in a collective in switches; see emulation.traffic.tree.member.
+    Agent of an NPU in an in-network reduction; see emulation.traffic.tree.member.
 
-    A tree is its number, the member's port, the CNA of the first switch, the leaf of each rank,
-    the window and the first block. ValueError for blocks outside of the array.
+    Args:
+        rank: Rank of the member.
+        address: CNA of the member.
+        data: Bytes of the array, in the byte order of frames; native float32 if `scaled`.
+        trees: Reduction trees, each as (port, blocks). A port is (number of the tree, egress port
+            of the member's own switch, CNA of the first switch, leaf number of each rank, window
+            in frames, block number of the first frame).
+        initial_rto_ps: Retransmission timeout before the first round trip is known.
+        min_rto_ps: Shortest retransmission timeout.
+        max_rto_ps: Longest retransmission timeout.
+        report_after: Retries of a frame after which call_when_lost() reports the tree.
+        max_retries: Retries of a frame after which the member gives up.
+        operation: Number of the reduction operation.
+        item_bytes: Bytes of an element.
+        scaled: True for float32 sums: members first agree on a scale, then send integers.
+
+    ValueError if a block exceeds the array or a frame, or if a window is 0.
     """
 
     def __init__(
@@ -606,17 +746,29 @@ class TreeMember(Participant):
         item_bytes: int,
         scaled: bool,
     ) -> None: ...
-    def call_when_lost(self, call: Callable[[int], None], /) -> None: ...
+    def call_when_lost(self, call: Callable[[int], None], /) -> None:
+        """
+        Set the function that is called with the number of a tree that gives no results.
+        """
+
     def lacking_of(self, tree: int) -> list[int]:
         """
-        Return the indices of the blocks of a tree whose results have not come.
+        Return the indices of the blocks of a tree whose results have not arrived.
         """
 
     def move_to(
         self, tree: int, port: tuple[int, int, int, Sequence[int], int, int], blocks: TreeBlocks, now: int
-    ) -> Output: ...
+    ) -> Output:
+        """
+        Leave `tree`, and send `blocks` up the tree of `port`, as in the constructor.
+
+        `blocks` are the blocks of `tree` whose results some member lacks. ValueError if the member is
+        not in `tree`.
+        """
+
     @property
-    def wrapped_blocks(self) -> int: ...
+    def wrapped_blocks(self) -> int:
+        """Number of results whose sum left the range of its values."""
 
 class QueuePolicy:
     """

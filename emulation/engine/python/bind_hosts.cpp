@@ -207,9 +207,15 @@ nb::object array_of(const Participant& agent) {
 void bind_participant(nb::module_& m) {
     const nb::class_<Application> application(
         m, "Application",
-        "What runs on a host of a network, in C++. A network's application is not called from outside.");
+        "Program on a host, in C++.\n"
+        "\n"
+        "While an application is the handler of a Network's host, only the network calls it.");
     nb::class_<Participant, Application>(
-        m, "Participant", "Agent of an NPU in a collective; see emulation.traffic.host.agents.")
+        m, "Participant",
+        "Agent of an NPU in a collective; see emulation.traffic.host.agents.\n"
+        "\n"
+        "`start`, `on_frame` and `on_timer` take an event at time `now` in ps, and return the frames to\n"
+        "send and the next deadline. A host without a network calls them.")
         .def(
             "start",
             [](Participant& p, Time now) { return actions_of([&](Actions& a) { p.start(now, a); }); },
@@ -230,11 +236,15 @@ void bind_participant(nb::module_& m) {
             [](Participant& p, const Routes& routes, Time now) {
                 return actions_of([&](Actions& a) { p.on_reroute(routes, now, a); });
             },
-            nb::sig("def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output"))
+            nb::sig("def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output"),
+            "Retransmit the frames in flight whose routes have changed.\n"
+            "\n"
+            "`routes` are pairs: the CNA of a destination, and a bit for each of its re-routed buckets.")
         .def(
             "call_when_done",
             [](Participant& p, nb::object call) { p.on_done = [call = std::move(call)] { call(); }; },
-            nb::sig("def call_when_done(self, call: collections.abc.Callable[[], None], /) -> None"))
+            nb::sig("def call_when_done(self, call: collections.abc.Callable[[], None], /) -> None"),
+            "Set the function that is called when the collective or all iterations have ended.")
         .def(
             "call_at_silence",
             [](Participant& p, nb::object call) {
@@ -244,32 +254,40 @@ void bind_participant(nb::module_& m) {
                     if (!Partition::defer([=] { (*shared)(address, buckets); })) (*shared)(address, buckets);
                 };
             },
-            nb::sig("def call_at_silence(self, call: collections.abc.Callable[[int, int], None], /) -> None"))
+            nb::sig("def call_at_silence(self, call: collections.abc.Callable[[int, int], None], /) -> None"),
+            "Set the function that is called to ask for other paths to a peer.\n"
+            "\n"
+            "Its arguments are the peer's CNA, and a bit for each bucket whose path has fallen silent.")
         .def_prop_ro("done", [](const Participant& p) { return p.done(); })
         .def_prop_ro("finished_ps", [](const Participant& p) { return p.finished(); })
         .def("failure", failure_of, nb::sig("def failure(self) -> tuple[int, int, int] | None"),
-             "Peer, oldest PSN that it did not acknowledge, and time.")
+             "Return (peer, PSN, time in ps) of a connection that the agent gave up; None if there is none.\n"
+             "\n"
+             "The peer is a rank, the PSN that of the oldest unacknowledged frame. A TreeMember returns\n"
+             "(tree, block, time in ps) of a block whose result did not come.")
         .def_prop_ro(
             "received", [](const Participant& p) { return p.received(); },
-            "Data frames that the agent has received so far.")
+            "Number of data frames that the agent has received so far.")
         .def(
             "delivered", [](const Participant& p) { return p.delivered(); },
-            "Return the bytes of payload that each peer has acknowledged, by its rank.")
+            "Return (rank of the peer, bytes of payload that the peer has acknowledged) for each peer.")
         .def(
             "counts", stats_of,
             nb::sig("def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int, int]"),
-            "Values of AgentStats, in its order, without those of the reduction.")
+            "Return the values of AgentStats in the order of its fields, without `reduction`.")
         .def("reduction_counts", reduction_of,
              nb::sig("def reduction_counts(self) -> tuple[int, ...] | None"),
-             "Values of ReductionStats, in its order; None without a model of what reduces.")
+             "Return the values of ReductionStats in the order of its fields.\n"
+             "\n"
+             "None if the agent has no model of the NPU's reducer.")
         .def("array", array_of, nb::sig("def array(self) -> typing.Any"),
-             "Bytes of the array, uint8, which the agent goes on to change.");
+             "Return the bytes of the agent's array, not a copy: the agent changes them until it has\n"
+             "finished.");
 }
 
 void bind_saturator(nb::module_& m) {
     nb::class_<SaturationBudget>(
-        m, "Budget",
-        "Frames that saturating applications may still send, and frames that they have received.")
+        m, "Budget", "Counts that several Saturators share: frames left to send, and frames received.")
         .def(
             "__init__",
             [](SaturationBudget* self, std::uint64_t frames) { new (self) SaturationBudget{frames, 0}; },
@@ -278,10 +296,11 @@ void bind_saturator(nb::module_& m) {
         .def_ro("received", &SaturationBudget::received);
     nb::class_<Saturator, Application>(
         m, "Saturator",
-        "Sends a random frame, first `at_first` times, then for every received frame.\n"
+        "Load generator that keeps a lossless fabric full; see emulation.traffic.host.saturate.\n"
         "\n"
-        "`seed` is that of a random.Random, its most significant byte first. See\n"
-        "emulation.traffic.host.saturate. ValueError without frames.")
+        "It sends `at_first` frames at the start, then a frame for each received frame, while `budget`\n"
+        "has frames left. Each frame is a random one of `frames`. `seed` is the integer that seeds a\n"
+        "random.Random, as bytes, the most significant first. ValueError if `frames` is empty.")
         .def(
             "__init__",
             [](Saturator* self, const std::vector<nb::bytes>& frames, std::uint64_t at_first,
@@ -300,11 +319,21 @@ void bind_saturator(nb::module_& m) {
 void bind_hosts(nb::module_& m) {
     nb::class_<SliceTable>(
         m, "Slices",
-        "Slices of a schedule; offsets and sizes are bytes. ValueError for lists that do not fit.")
+        "Slices of a rank's array, each the payload of a frame.\n"
+        "\n"
+        "Args:\n"
+        "    offsets: Offset of each slice in the array, in bytes.\n"
+        "    sizes: Size of each slice in bytes.\n"
+        "    cells: Cell of each slice.\n"
+        "    order: Slices in the order of their first release.\n"
+        "    count: Number of cells.\n"
+        "\n"
+        "ValueError if the lists differ in length, or a cell or slice number is out of range.")
         .def(nb::init<std::vector<std::uint64_t>, std::vector<std::uint32_t>, std::vector<std::uint32_t>,
                       std::vector<std::uint32_t>, std::size_t>(),
              nb::arg("offsets"), nb::arg("sizes"), nb::arg("cells"), nb::arg("order"), nb::arg("count"));
-    const nb::class_<Rank> rank(m, "Rank", "A rank's part of a schedule.");
+    const nb::class_<Rank> rank(m, "Rank",
+                                "Part of a rank in a schedule; agents of all its iterations share it.");
     m.def("rank", make_rank, nb::arg("slices"), nb::arg("rank"), nb::arg("ranks"), nb::arg("address"),
           nb::arg("dtype"), nb::arg("overlap"), nb::arg("peers"), nb::arg("sends"), nb::arg("plans"),
           nb::arg("of_cell"), nb::arg("tasks"),
@@ -314,19 +343,47 @@ void bind_hosts(nb::module_& m) {
                   "collections.abc.Sequence[tuple[collections.abc.Sequence[tuple[int, int, list[int], int]], "
                   "collections.abc.Sequence[list[int]]]], of_cell: collections.abc.Sequence[int], tasks: "
                   "collections.abc.Sequence[tuple[int, int, int, int, int, int, bool, list[int]]]) -> Rank"),
-          "Describe a rank.\n"
+          "Return a rank's part of a schedule.\n"
           "\n"
-          "A peer is its rank and address, the load-balance values of data and of\n"
-          "acknowledgements by connection, paths by bucket or None, weights by bucket or none,\n"
-          "timings by path (fields of PathTiming) or none, and the seed of a random choice of\n"
-          "connections or None. A send is step, place of its peer (-1: the rank itself),\n"
-          "operation, shift in bytes and task (-1: none). A plan is its phases, (step, operation,\n"
-          "sources, task), and the sends, by their place, that leave after each number of phases.\n"
-          "`of_cell` has the place of each cell's plan. A task has the fields of\n"
-          "emulation.traffic.schedule.tasks.Task.");
+          "Args:\n"
+          "    slices: Slices of the rank's array.\n"
+          "    rank: Number of the rank.\n"
+          "    ranks: Number of ranks.\n"
+          "    address: CNA of the rank.\n"
+          "    dtype: Element type of the array.\n"
+          "    overlap: False if the sends of a step wait for all arrivals of earlier steps.\n"
+          "    peers: Other ranks that send to the rank or receive from it. A peer is (rank, CNA,\n"
+          "        load-balance values of data by connection, load-balance values of acknowledgements\n"
+          "        by connection, path of each bucket or None, weight of each bucket or an empty list,\n"
+          "        fields of PathTiming for each path or an empty list, seed of the random choice of\n"
+          "        connections or None).\n"
+          "    sends: Transfers from the rank. A send is (step, index of the peer or -1 for the rank\n"
+          "        itself, operation, shift in bytes, task or -1). The shift is the offset at the\n"
+          "        receiver minus the offset at this rank.\n"
+          "    plans: Distinct plans of cells. A plan is (phases, releases). A phase is (step,\n"
+          "        operation, source ranks, task or -1). releases[i] has the indices of the sends that\n"
+          "        may leave after i phases.\n"
+          "    of_cell: Index of each cell's plan in `plans`.\n"
+          "    tasks: Fields of emulation.traffic.schedule.tasks.Task for each task.\n"
+          "\n"
+          "ValueError if an index is out of range, or if a peer has no connection, or not a path and a\n"
+          "weight for each bucket.");
     nb::class_<TransportParameters>(
         m, "Transport",
-        "Parameters of connections (emulation.traffic.host.transport), and headers of their frames.")
+        "Parameters of an agent's connections, as emulation.traffic.host.transport defines them.\n"
+        "\n"
+        "Parameters that TransportParameters does not have, or has in another form:\n"
+        "    data: Template of the headers of data frames.\n"
+        "    ack: Template of an acknowledgement.\n"
+        "    congestion: Argument of congestion_control(); None for no congestion control.\n"
+        "    credits: First credit in bytes and rate of all grants in bit/s, if receivers grant\n"
+        "        credits; None if they do not.\n"
+        "    spray: Name of the spraying algorithm; empty for none.\n"
+        "    entropies: Number of load-balance values among which `spray` chooses.\n"
+        "    seed: Seed of the spraying algorithm.\n"
+        "\n"
+        "ValueError for a window out of range, a template of a wrong length, an unknown algorithm,\n"
+        "credits that are not positive, or `go_back` without `congestion`.")
         .def(
             "__init__",
             [](TransportParameters* self, std::uint32_t window, std::uint32_t ack_every, Time ack_delay,
@@ -375,7 +432,10 @@ void bind_hosts(nb::module_& m) {
     bind_saturator(m);
     nb::class_<Agent, Participant>(
         m, "Agent",
-        "Agent of a collective; `data` are the array's bytes, or an array to take over from its maker.")
+        "Agent of a rank in a collective or a traffic graph.\n"
+        "\n"
+        "`data` is the rank's array: bytes, which the agent copies, or an AgentArray, which it takes\n"
+        "over. ValueError if the array is too short for the rank's slices.")
         .def(
             "__init__",
             [](Agent* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint16_t job,
@@ -385,7 +445,10 @@ void bind_hosts(nb::module_& m) {
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"),
             nb::arg("reduction") = nb::none(),
-            "`reduction`: by the CCU, rate in bit/s, SRAM in bytes, percent of the cores.")
+            "Create an agent.\n"
+            "\n"
+            "`reduction` is (True for the CCU, rate in bit/s or None, SRAM in bytes or None, percentage of\n"
+            "busy cores); None: reductions take no time. See emulation.traffic.host.reduction.")
         .def(
             "__init__",
             [](Agent* self, std::shared_ptr<const Rank> rank, AgentArray& data, std::uint16_t job,
@@ -395,8 +458,12 @@ void bind_hosts(nb::module_& m) {
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"),
             nb::arg("reduction") = nb::none(),
-            "`reduction`: by the CCU, rate in bit/s, SRAM in bytes, percent of the cores.")
-        .def_prop_ro("longest", &Agent::longest)
+            "Create an agent.\n"
+            "\n"
+            "`reduction` is (True for the CCU, rate in bit/s or None, SRAM in bytes or None, percentage of\n"
+            "busy cores); None: reductions take no time. See emulation.traffic.host.reduction.")
+        .def_prop_ro("longest", &Agent::longest,
+                     "Largest number of frames that are still to be sent to one peer.")
         .def_prop_ro(
             "spans",
             [](const Agent& agent) {
@@ -405,23 +472,38 @@ void bind_hosts(nb::module_& m) {
                     spans.append(nb::make_tuple(span.opened, span.ended));
                 return spans;
             },
-            nb::for_getter(nb::sig("def spans(self, /) -> list[tuple[int, int]]")));
+            nb::for_getter(nb::sig("def spans(self, /) -> list[tuple[int, int]]")),
+            "Opening time and end time of each task in ps, -1 for a time still to come; empty without\n"
+            "tasks.");
     nb::class_<Concurrent, Participant>(
         m, "Concurrent",
-        "Agents of an NPU in several collectives at once; see emulation.traffic.host.concurrent.")
+        "Agents of an NPU in collectives that begin and end independently.\n"
+        "\n"
+        "Each agent has a range of queue numbers; the queue number of a frame selects the agent. See\n"
+        "emulation.traffic.host.concurrent.")
         .def(nb::init<>())
         .def("add", &Concurrent::add, nb::arg("agent"), nb::arg("first_queue"), nb::arg("queues"),
-             "Take an agent that `start` starts. ValueError if another agent has a queue number of its.")
-        .def("remove", &Concurrent::remove, nb::arg("first_queue"))
+             "Add an agent; the next start() starts the agent.\n"
+             "\n"
+             "The agent gets the queue numbers `first_queue` to `first_queue` + `queues` - 1. ValueError if\n"
+             "another agent has any of these numbers, or they exceed 16 bits.")
+        .def("remove", &Concurrent::remove, nb::arg("first_queue"),
+             "Remove the agent whose first queue number is `first_queue`; its later frames count as junk.")
         .def(
             "call_at_end",
             [](Concurrent& c, nb::object call) {
                 c.on_end = [call = std::move(call)](std::uint16_t first) { call(first); };
             },
             nb::sig("def call_at_end(self, call: collections.abc.Callable[[int], None], /) -> None"),
-            "Call with the first queue number of an agent whose result is final, or that gives up.");
-    nb::class_<RepeatingAgent, Participant>(m, "RepeatingAgent",
-                                            "Agent of a training job; see emulation.traffic.host.iterations.")
+            "Set the function that is called with the first queue number of each agent that ends.\n"
+            "\n"
+            "An agent ends when its result is final, or when it gives up. An agent that receives nothing\n"
+            "ends when all its frames are acknowledged.");
+    nb::class_<RepeatingAgent, Participant>(
+        m, "RepeatingAgent",
+        "Agent of a rank in a training job, which alternates computation and a collective.\n"
+        "\n"
+        "See emulation.traffic.host.iterations for `iterations`, `compute_ps` and `overlap_ps`.")
         .def(
             "__init__",
             [](RepeatingAgent* self, std::shared_ptr<const Rank> rank, const Data& data,
@@ -433,19 +515,24 @@ void bind_hosts(nb::module_& m) {
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("iterations"), nb::arg("compute_ps"),
             nb::arg("overlap_ps"), nb::arg("parameters"), nb::arg("reduction") = nb::none())
-        .def_prop_ro("longest", &RepeatingAgent::longest)
+        .def_prop_ro("longest", &RepeatingAgent::longest,
+                     "Largest number of frames of an iteration that are still to be sent to one peer.")
         .def(
             "call_at_iteration",
             [](RepeatingAgent& i, nb::object call) {
                 i.on_iteration = [call = std::move(call)](std::uint32_t number) { call(number); };
             },
-            nb::sig("def call_at_iteration(self, call: collections.abc.Callable[[int], None], /) -> None"))
+            nb::sig("def call_at_iteration(self, call: collections.abc.Callable[[int], None], /) -> None"),
+            "Set the function that is called with the number of each iteration that ends.")
         .def(
             "use_level",
             [](RepeatingAgent& i, int level, const nb::bytes& data, const nb::bytes& ack) {
                 i.set_level(level, {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)});
             },
-            nb::sig("def use_level(self, level: int, data: bytes, ack: bytes, /) -> None"))
+            nb::sig("def use_level(self, level: int, data: bytes, ack: bytes, /) -> None"),
+            "Set the service level of data and the frame templates.\n"
+            "\n"
+            "They apply to iterations that have neither begun nor received a frame.")
         .def(
             "reports",
             [](const RepeatingAgent& i) {
@@ -454,7 +541,8 @@ void bind_hosts(nb::module_& m) {
                     out.append(nb::make_tuple(r.begun, r.send, r.sent, r.end, r.checksum));
                 return out;
             },
-            nb::sig("def reports(self) -> list[tuple[int, int, int, int, int]]"));
+            nb::sig("def reports(self) -> list[tuple[int, int, int, int, int]]"),
+            "Return the fields of IterationReport for each iteration that has ended.");
 }
 
 }  // namespace railyard

@@ -39,7 +39,13 @@ void make_blocks(TreeBlocks* self, const Column& starts, const Column& stops, co
 }  // namespace
 
 void bind_tree(nb::module_& m) {
-    nb::class_<TreeBlocks>(m, "TreeBlocks", "Blocks of a tree, by columns; -1 stands for all ranks.")
+    nb::class_<TreeBlocks>(
+        m, "TreeBlocks",
+        "Blocks of a reduction tree, in columns.\n"
+        "\n"
+        "Block i has the elements `starts[i]` up to, but not including, `stops[i]`. Rank `sources[i]`\n"
+        "sends the values, and rank `owners[i]` gets the result; -1: all ranks. ValueError if the\n"
+        "columns differ in length.")
         .def("__init__", make_blocks, nb::arg("starts"), nb::arg("stops"), nb::arg("sources"),
              nb::arg("owners"),
              nb::sig("def __init__(self, starts: numpy.typing.NDArray[numpy.int64], stops: "
@@ -47,10 +53,25 @@ void bind_tree(nb::module_& m) {
                      "numpy.typing.NDArray[numpy.int64]) -> None"));
     nb::class_<TreeMember, Participant>(
         m, "TreeMember",
-        "Agent of an NPU in a collective in switches; see emulation.traffic.tree.member.\n"
+        "Agent of an NPU in an in-network reduction; see emulation.traffic.tree.member.\n"
         "\n"
-        "A tree is its number, the member's port, the CNA of the first switch, the leaf of each rank,\n"
-        "the window and the first block. ValueError for blocks outside of the array.")
+        "Args:\n"
+        "    rank: Rank of the member.\n"
+        "    address: CNA of the member.\n"
+        "    data: Bytes of the array, in the byte order of frames; native float32 if `scaled`.\n"
+        "    trees: Reduction trees, each as (port, blocks). A port is (number of the tree, egress port\n"
+        "        of the member's own switch, CNA of the first switch, leaf number of each rank, window\n"
+        "        in frames, block number of the first frame).\n"
+        "    initial_rto_ps: Retransmission timeout before the first round trip is known.\n"
+        "    min_rto_ps: Shortest retransmission timeout.\n"
+        "    max_rto_ps: Longest retransmission timeout.\n"
+        "    report_after: Retries of a frame after which call_when_lost() reports the tree.\n"
+        "    max_retries: Retries of a frame after which the member gives up.\n"
+        "    operation: Number of the reduction operation.\n"
+        "    item_bytes: Bytes of an element.\n"
+        "    scaled: True for float32 sums: members first agree on a scale, then send integers.\n"
+        "\n"
+        "ValueError if a block exceeds the array or a frame, or if a window is 0.")
         .def(
             "__init__",
             [](TreeMember* self, std::uint32_t rank, std::uint16_t address, const Data& data,
@@ -77,9 +98,10 @@ void bind_tree(nb::module_& m) {
             [](TreeMember& t, nb::object call) {
                 t.on_lost = [call = std::move(call)](std::uint16_t tree) { call(tree); };
             },
-            nb::sig("def call_when_lost(self, call: collections.abc.Callable[[int], None], /) -> None"))
+            nb::sig("def call_when_lost(self, call: collections.abc.Callable[[int], None], /) -> None"),
+            "Set the function that is called with the number of a tree that gives no results.")
         .def("lacking_of", &TreeMember::lacking, nb::arg("tree"),
-             "Return the indices of the blocks of a tree whose results have not come.")
+             "Return the indices of the blocks of a tree whose results have not arrived.")
         .def(
             "move_to",
             [](TreeMember& t, std::uint16_t tree, const PortTuple& port, std::shared_ptr<TreeBlocks> blocks,
@@ -91,8 +113,13 @@ void bind_tree(nb::module_& m) {
             nb::arg("tree"), nb::arg("port"), nb::arg("blocks"), nb::arg("now"),
             nb::sig("def move_to(self, tree: int, port: tuple[int, int, int, collections.abc.Sequence[int], "
                     "int, int], "
-                    "blocks: TreeBlocks, now: int) -> Output"))
-        .def_prop_ro("wrapped_blocks", &TreeMember::wrapped_blocks);
+                    "blocks: TreeBlocks, now: int) -> Output"),
+            "Leave `tree`, and send `blocks` up the tree of `port`, as in the constructor.\n"
+            "\n"
+            "`blocks` are the blocks of `tree` whose results some member lacks. ValueError if the member is\n"
+            "not in `tree`.")
+        .def_prop_ro("wrapped_blocks", &TreeMember::wrapped_blocks,
+                     "Number of results whose sum left the range of its values.");
 }
 
 }  // namespace railyard
