@@ -772,12 +772,16 @@ class TreeMember(Participant):
 
 class QueuePolicy:
     """
-    Limits of the queues of a link without credits, by lane: bytes, frames (0: none), and whether it
-    trims.
+    Limits of the queues of a link without credits.
 
-    `trimmed` are the lanes of trimmed frames, for frames of a first and of a second lane. `pauses`
-    are those of priority flow control: bytes of XOFF, XON and headroom, ps of the watchdog and of the
-    time after it, and a bit for each lane that may be paused.
+    Args:
+        queues: Limits of each lane's queue, as (bytes, frames, trims). 0 bytes or frames: no
+            limit. `trims`: a data frame that finds the queue full is trimmed, not dropped.
+        trimmed: Lane of trimmed frames that came from a first lane, and from a second lane.
+        pauses: Priority flow control, as (XOFF, XON, headroom, watchdog, restore, lanes); None for
+            none. XOFF, XON and headroom are bytes of a class in the receive buffer. `watchdog` is
+            the longest pause in ps, 0 for no limit, and `restore` the time after it in ps without
+            pauses. `lanes` has a bit for each lane that may be paused.
     """
 
     def __init__(
@@ -791,31 +795,50 @@ class PartitionError(RuntimeError):
     pass
 
 class Network(SwitchSet):
-    """Switches, hosts and links in virtual time. One thread at a time."""
+    """
+    Switches, hosts and links in virtual time.
+
+    Only one Python thread at a time may use a network. The direction of a link is 0 from switch
+    `sw_a` to `sw_b`, and 1 back.
+    """
 
     def __init__(self) -> None: ...
     def add_switch(self, name: str, cpu_port: int = 510, *, partition: int = 0) -> int:
         """
-        Threads run the partitions, numbered from 0, at the same time where that changes
-        nothing.
+        Add a switch to a partition of the network, and return the number of the switch.
 
+        Partitions are numbered from 0. Threads run them in parallel, where the results stay the same.
         ValueError for a new partition after the first event.
         """
 
     def set_threads(self, threads: int) -> None:
         """
-        Set the number of threads, before the first event; unless set, each partition has a thread.
+        Set the number of threads that run the partitions, by default one for each partition.
+
+        Call it before the first event.
         """
 
     def window_report(self) -> dict[str, Any]:
         """
-        Return the work of the threads and what they waited for (docs/testbeds/performance.md).
+        Return the work and the waiting time of the threads (docs/testbeds/performance.md).
+
+        threads: (events, seconds of processor time, seconds of waiting) of each thread.
+        windows: number of spans of virtual time that the partitions ran in parallel.
+        events_outside: number of events outside windows.
+        frames_crossed: number of frames between partitions.
+        merge_seconds: processor time of the merges after windows.
+        slowest_seconds: processor time of the slowest thread, summed over the windows.
+        delay_ps: least delay of a link between partitions.
         """
 
     @property
-    def hops(self) -> int: ...
+    def hops(self) -> int:
+        """Number of frames that switches have received from links."""
+
     @property
-    def frames_without_link(self) -> int: ...
+    def frames_without_link(self) -> int:
+        """Number of frames that left a switch by a port without a link."""
+
     def connect(
         self,
         sw_a: int,
@@ -835,9 +858,10 @@ class Network(SwitchSet):
         """
         Connect two ports and return the number of the link (docs/reference/links.md).
 
-        `queue_bytes`, or the `policy`, bounds a VL without credits; `quanta` are bytes of each VL
-        in a round of "deficit", 4096 when left out. A link that is not plugged is down, and its ports lead
-        where they led before.
+        `credit_bytes` is the receive buffer of a VL; 0: the link has no credits, and full queues drop
+        frames. `queue_bytes` limits the queue of a VL without credits; `policy` replaces this limit.
+        `quanta` are the bytes of each VL in a round of the scheduler "deficit", by default 4096. A
+        link that is not `plugged` is down, and its ports keep the link they have.
         """
 
     def attach_host(
@@ -852,45 +876,70 @@ class Network(SwitchSet):
         scheduler: Literal["strict", "round-robin", "deficit"] = "strict",
         quanta: Sequence[int] | None = None,
         policy: QueuePolicy | None = None,
-    ) -> int: ...
+    ) -> int:
+        """
+        Connect a host to a port and return the number of the host.
+
+        The other arguments are those of connect().
+        """
+
     def set_lanes(self, bit: int, vls: Sequence[int]) -> None:
         """
         Give every priority two lanes, each with a queue and credits of its own.
 
-        Bit `bit` of a frame chooses the lane (bit 0 is the highest bit of the first byte),
-        and vls[2 * priority + lane] is the VL. Without this call a priority has one lane and
-        is its VL.
+        Bit `bit` of a frame selects the lane; bit 0 is the most significant bit of the first byte.
+        vls[2 * priority + lane] is the VL. Without this call a priority has one lane, and the number
+        of its VL is the priority.
         """
 
     def set_cna24(self) -> None:
         """
-        Give frames of hosts the CNA24 header and the reliable transport header on their links.
+        Convert frames of hosts with to_cna24() on entry into the network, and back on delivery.
         """
 
     def set_handler(self, host: int, handler: Any) -> None:
         """
-        Put a host in place of another: a Application, or any object with its methods; None for none.
+        Replace the handler of a host.
+
+        A handler is an Application, or a Python object with the methods start(now),
+        on_frame(frame, now) and on_timer(now), which return Output; None for no handler.
         """
 
     def start(self, host: int, /) -> None:
-        """Call `start` of the host's handler, and carry out its actions."""
+        """
+        Call `start` of the host's handler, and carry out the actions that it returns.
+        """
 
-    def act(self, host: int, actions: tuple[list[tuple[bytes, int]], int | None], /) -> None: ...
-    def send(self, host: int, frame: bytes, vl: int, /) -> None: ...
-    def alarm(self, time_ps: int, token: int, /) -> None: ...
+    def act(self, host: int, actions: tuple[list[tuple[bytes, int]], int | None], /) -> None:
+        """
+        Carry out actions for a host: send the frames, and set the next deadline.
+        """
+
+    def send(self, host: int, frame: bytes, vl: int, /) -> None:
+        """Send a frame from a host on a VL."""
+
+    def alarm(self, time_ps: int, token: int, /) -> None:
+        """Put an "alarm" with this token into take_control() at a time."""
+
     def set_link(self, link: int, up: bool, /) -> None:
-        """ValueError: up, and not plugged."""
+        """
+        Set a link up or down. ValueError if a link that is not plugged is set up.
+        """
 
     def send_pause(self, link: int, direction: int, stop: bool, /) -> None:
         """
-        Send a pause frame (IEEE 802.1Qbb) on a direction: every class has to stop, or goes on. ValueError:
-        the link has no priority flow control.
+        Send a pause frame (IEEE 802.1Qbb) on a direction.
+
+        `stop`: the frame pauses all classes; otherwise it resumes them. ValueError if the link has no
+        priority flow control.
         """
 
     def set_host_link(self, host: int, up: bool, /) -> None: ...
     def plug(self, link: int, /) -> None:
         """
-        Its ports lead to this link from now on. ValueError: one of them leads to another that is up.
+        Connect the ports of a link to the link, instead of the links they had.
+
+        ValueError if a port has another link that is up.
         """
 
     def impair(
@@ -904,236 +953,315 @@ class Network(SwitchSet):
         extra_delay_ps: int = 0,
     ) -> None:
         """
-        Impair the link for frames whose transmission starts from now on (docs/reference/links.md).
+        Impair a direction of a link for frames sent from now on (docs/reference/links.md).
+
+        `blocked`: all frames are lost. `loss` is the probability that a frame is lost. `rate_bps`
+        replaces the link's rate. The default values end an impairment.
         """
 
     def set_seed(self, seed: int, /) -> None:
         """
-        Seed all random choices; each direction of a link has a generator of its own.
+        Set the seed of all links; each direction has its own random number generator.
         """
 
     def record(self, link: int, path: str, direction: int | None = None) -> None:
         """
-        To a capture file, each frame as it begins to be sent; both ways without `direction`. OSError.
+        Record the frames of a link in a PCAP file, each at the beginning of its transmission.
+
+        `direction` None: both directions. OSError if the file cannot be written.
         """
 
     def end_recordings(self) -> None: ...
     def keep_recent(self, link: int, most: int, /) -> None:
         """
-        Keep the last `most` frames of a link from now on, both directions together; 0: none any more.
+        Keep copies of the latest `most` frames of a link, both directions together; 0: stop.
         """
 
     def recent(self, link: int, /) -> list[tuple[int, int, int, bytes]]:
         """
-        Return number, time in ps, direction and bytes of each frame that is kept, the oldest first.
+        Return the frames kept by keep_recent(), the oldest first.
+
+        A frame is (number, time in ps, direction, bytes).
         """
 
     def run(self, until_ps: int | None = None, events: int = ...) -> int:
         """
-        Run at most `events` events, and Python's signal handlers between them.
-        PartitionError.
+        Run events up to the time `until_ps`, at most `events` of them, and return why the run ended.
 
-        0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see
-        deadlock(), 4: more events are left.
+        0: no event is left.
+        1: the time is `until_ps`.
+        2: take_control() has a notification.
+        3: queues wait for each other; deadlock() names them.
+        4: `events` events have run, and more are left.
+
+        Python's signal handlers run meanwhile. PartitionError if an event needs several partitions at
+        its own time: run the scenario in one partition.
         """
 
     def set_tolerant(self, tolerant: bool, /) -> None:
         """
-        Drop a frame that its program stops, and report it as an item "log".
+        Set whether the run continues when a program fails on a frame.
 
-        Otherwise run() and packet_out() raise a RuntimeError. A failed `assert` stops a
-        frame, and so does the end of its budget of passes, copies and rounds
-        (docs/reference/engine.md).
+        If `tolerant`, the frame is dropped, and take_control() has an item "log". Otherwise run() and
+        packet_out() raise RuntimeError. A program fails by a failed `assert`, or when a frame exceeds
+        its budget of passes, copies and rounds (docs/reference/engine.md).
         """
 
     @property
     def frames_failed(self) -> int:
-        """Number of frames that set_tolerant(True) has dropped."""
+        """
+        Number of frames dropped because their program failed; see set_tolerant().
+        """
 
-    def link_stats(self, link: int, direction: int, /) -> dict[str, Any]: ...
+    def link_stats(self, link: int, direction: int, /) -> dict[str, Any]:
+        """Return the counts of a direction of a link."""
+
     def host_stats(self, host: int, direction: int, /) -> dict[str, Any]:
-        """Direction 0 comes from the host, 1 goes to it."""
+        """
+        Return the counts of a direction of a host's link; 0: from the host, 1: to the host.
+        """
 
     def sample(self) -> tuple[bytes, bytes, bytes]:
         """
-        Return load, queue and state of all links, for pictures; nothing that happens depends
-        on it.
+        Return (load, queue, state) of all links, for display; sampling never changes results.
 
-        Load and queue have a byte for each direction, link by link: the share of the time
-        since the last sample spent sending, and waiting bytes as a share of one receive
-        buffer, or of the limit of a queue that has one; 255: all, or more. State has a byte a
-        link: 1 up, 2 and 4 its first and its second direction impaired, 8 and 16 paused.
+        load: a byte for each direction of each link: share of the time since the last sample in which
+            it sent; 255: all of the time.
+        queue: a byte for each direction of each link: waiting bytes as a share of a VL's receive
+            buffer if the link has credits, otherwise of the queue's limit; 255: full.
+        state: a byte for each link, with bits: 1 up; 2 and 4 first and second direction impaired; 8
+            and 16 first and second direction paused.
         """
 
     def queue_depths(self) -> tuple[bytes, bytes]:
         """
-        Return the bytes that wait, 64 bits each, and a byte each that is 1 while they are paused:
-        for both directions of each link, then for the direction to each host.
+        Return the bytes that wait to be sent in each direction, and whether it is paused.
+
+        The first result has an int64, the second a byte (1: paused) for each direction. The order is
+        both directions of each link, then the direction to each host.
         """
 
     def queued_by_vl(self, link: int, direction: int, /) -> list[int]:
-        """Return the bytes that wait on a direction, by VL."""
+        """Return the bytes that wait to be sent on a direction, by VL."""
 
-    def deadlock(self) -> list[tuple[int, int, int]]: ...
+    def deadlock(self) -> list[tuple[int, int, int]]:
+        """
+        Return the queues that wait for each other in a cycle, after run() has returned 3.
+
+        A queue is (link, direction, VL), or (-1, host, VL) on a host's link.
+        """
+
     def set_bin(self, width_ps: int, vls: int = 16) -> None:
         """
-        Bytes that reach hosts, in bins, of frames on the `vls` lanes that are served last.
+        Count the bytes that reach hosts, in bins of `width_ps`; see delivered_bins().
+
+        Only frames on the `vls` lanes of lowest priority count.
         """
 
-    def delivered_bins(self) -> list[int]: ...
-    def delivered_bytes(self) -> int:
-        """Sum of delivered_bins()."""
+    def delivered_bins(self) -> list[int]:
+        """Return the bytes that have reached hosts in each bin of set_bin()."""
 
-    def process(self, switch: int, port: int, frame: bytes, /) -> list[tuple[int, bytes]]: ...
+    def delivered_bytes(self) -> int:
+        """Return the sum of delivered_bins()."""
+
+    def process(self, switch: int, port: int, frame: bytes, /) -> list[tuple[int, bytes]]:
+        """
+        Return (egress port, frame) of each frame that a switch sends for a frame on an ingress port.
+        """
+
     def trace(
         self, switch: int, port: int, frame: bytes, /
     ) -> tuple[list[tuple[int, bytes]], list[dict[str, Any]]]:
         """
-        Return the result of process(), and each state, table, condition and statement of the
-        frame.
+        Return the result of process(), and the steps of the program on the frame.
 
-        harness.frames.steps has the values of a step. ValueError: the switch's program is not
-        traced.
+        A step is a parser state, table, condition or statement; harness.frames.steps explains its
+        values. ValueError if the switch's program is not traced.
         """
 
-    def bench(self, switch: int, port: int, frame: bytes, count: int, copy_only: bool = False) -> float: ...
+    def bench(self, switch: int, port: int, frame: bytes, count: int, copy_only: bool = False) -> float:
+        """
+        Return the processor seconds of processing a frame `count` times.
+
+        `copy_only`: only copy the frame, as a baseline.
+        """
 
 def to_cna24(frame: bytes, /) -> bytes:
     """
-    Return a frame with CNA24 and reliable transport headers in place of its CNA16 and
-    transport headers.
+    Return a frame with its CNA16 header converted to CNA24 and reliable transport headers.
 
-    A frame of other headers is returned as it is; so does `from_cna24`, the way back.
+    A frame with other headers is returned unchanged (docs/reference/wire-format.md).
     """
 
-def from_cna24(frame: bytes, /) -> bytes: ...
+def from_cna24(frame: bytes, /) -> bytes:
+    """Undo to_cna24(); a frame with other headers is returned unchanged."""
 
 class HostDriver:
     """
-    Driver of sans-IO hosts on raw sockets, in real time; a host has the number of its add().
+    Driver of sans-IO hosts on raw sockets, in real time. add() returns the number of a host.
     """
 
     def __init__(self, rate_bps: float, dilation: int, bin_ps: int, note_ns: int = 0) -> None:
         """
-        `rate_bps` of each host in real bits per second; `note_ns` 0: run() names no hosts to note.
+        Create a driver.
+
+        Args:
+            rate_bps: Rate at which each host sends, in real bits per second.
+            dilation: Real seconds of a second of scenario time.
+            bin_ps: Width of the bins of bins(), in ps of scenario time.
+            note_ns: Least time in ns between two reports of an active host by run(); 0: no reports.
         """
 
     def add(self, host: Application | object, fd: int, arrived: Any, ring_bytes: int) -> int:
         """
-        Add a host at a bound raw socket, whose frames wait in a ring of `ring_bytes`.
-        OSError.
+        Add a host with a bound raw socket, and return the number of the host.
 
-        `arrived` is the host's count of bytes of data, one int64.
+        Received frames wait in a ring of about `ring_bytes`. `arrived` is an array with one int64, to
+        which the driver adds the bytes of data that arrive. OSError if the socket cannot be used.
         """
 
     def watch(self, fd: int) -> None:
-        """Let run() return whenever a descriptor is readable."""
+        """Let run() return whenever the descriptor `fd` is readable."""
 
     def rest(self, share: float, least_run_ns: int = 0) -> None:
         """
-        Serve frames in groups: wait between two turns for up to this share of the run.
+        Rest between two polls for frames, for up to `share` of the run's duration.
 
-        The run lasts for `least_run_ns` from go() on, or for the time since go() if that is
-        longer.
+        Frames are then served in groups. A rest is no longer than the transmission time of the
+        longest frame. The duration of the run is the time since go(), but at least `least_run_ns`.
         """
 
     def go(self, start_ns: int) -> None:
         """
-        Let scenario time and all hosts begin at a time of the monotonic clock. OSError: no ring.
+        Let scenario time and all hosts begin at `start_ns` of the monotonic clock.
+
+        OSError if a ring cannot be opened.
         """
 
     def replace(self, index: int, host: Application | object, start_ns: int) -> None:
         """
-        Replace a host by one that begins at `start_ns`; frames that wait to be sent are dropped.
+        Replace a host by a host that begins at `start_ns`; drop the frames that wait to be sent.
         """
 
     def reroute(self, index: int, routes: list[tuple[int, int]]) -> None:
-        """
-        Tell an agent of a collective of changed routes: bits of buckets by destination CNA.
-        """
+        """Tell an agent of changed routes, as Participant.reroute()."""
 
     def act(self, index: int, output: tuple[list[tuple[bytes, int]], int | None]) -> None:
         """
-        Send the frames of an agent that acted without a frame or a deadline; take its next deadline.
+        Send frames for a host and set its next deadline, without an event of the host.
         """
 
     def run(self) -> tuple[list[int], list[int], list[int]]:
         """
-        Run until there are readable descriptors, hosts that have ended, or hosts to note.
+        Run until there is something to handle.
+
+        Return (readable descriptors of watch(), hosts that have just ended, active hosts to note).
         """
 
     def stop(self) -> None:
-        """End the measurements of all hosts."""
+        """End the pace measurements of all hosts."""
 
     @property
     def at(self) -> int:
-        """Host whose event was served last."""
+        """Number of the host whose event was served last."""
 
     def bins(self, index: int) -> dict[int, int]:
-        """Return the bytes of data that arrived at a host, by bins."""
+        """
+        Return the bytes of data that arrived at a host, by number of the time bin.
+        """
 
     def pace(self, index: int) -> tuple[float, int, int, Any, Any]:
         """
-        Return offered bytes, sent bytes, refused frames, and each frame's lateness and wait in ns.
+        Return (offered bytes, sent bytes, refused frames, lateness in ns, wait in ns) of a host.
+
+        Offered bytes are those that the rate allowed while frames waited. Refused frames were sent
+        again, since the kernel had no room. Lateness is the time from a frame's slot to its sending,
+        and wait the time in the queue, each an array by frame.
         """
 
     def counts(self) -> dict[str, int]:
-        """Return the number of waits, receives, received frames and timers."""
+        """
+        Return the numbers of polls, of rings with frames, of received frames and of timers.
+        """
 
 class Wire(SwitchSet):
     """
-    Switches on Linux interfaces, in real time: one thread carries their frames.
+    Switches on Linux interfaces, in real time. One thread handles the frames of all switches.
     """
 
     def __init__(self) -> None: ...
     def add_port(self, switch: int, port: int, interface: str) -> None:
         """
-        Before start(). ValueError: no such interface, or port or interface are taken.
+        Bind a port to an interface; call it before start().
+
+        ValueError if the interface does not exist, or the port or interface is taken.
         """
 
     def record(self, directory: str) -> None:
         """
-        Before start(): every frame goes to INTERFACE_in.pcap and INTERFACE_out.pcap there.
+        Record the frames of every port in INTERFACE_in.pcap and INTERFACE_out.pcap of a directory.
+
+        Call it before start().
         """
 
     def dump(self, bytes: int) -> None:
-        """Before start(): so much of every frame becomes a message."""
+        """
+        Add the first `bytes` of every frame to take_messages(); call it before start().
+        """
 
     def log_programs(self) -> None:
-        """Before add_switch(): what programs log become messages."""
+        """
+        Add the log messages of programs to take_messages(); call it before add_switch().
+        """
 
     def set_queues(self, queues: int) -> None:
         """
-        Before start(): frames whose priority is not below `queues`, 8 at first, are dropped.
+        Set the number of queues of a port, 8 by default; call it before start().
+
+        Frames whose priority is not below `queues` are dropped.
         """
 
     def hold(self, frames: int) -> None:
         """
-        Before start(): frames wait for a slow interface here, up to `frames` in a queue, not below.
+        Let frames for a slow interface wait in the switch instead of the kernel.
+
+        A queue of a port holds up to `frames` frames, and the kernel one. Call it before start().
         """
 
     def set_rate(self, switch: int, port: int, bits_per_second: float) -> None:
         """
-        Before start(): frames leave by the port at this rate, one by one. ValueError: no such port.
+        Pace the frames that leave by a port; call it before start().
+
+        ValueError if there is no such port, or the rate is not positive.
         """
 
     def start(self) -> None:
-        """OSError when an interface cannot be opened; nothing runs then."""
+        """
+        Open the interfaces and start the thread. OSError if an interface cannot be opened.
+        """
 
     def stop(self) -> None: ...
     @property
     def event_fd(self) -> int:
         """
-        An eventfd that is readable when take_control() or take_messages() has something.
+        An eventfd, signalled when take_control() or take_messages() has something to return.
         """
 
     def up(self, switch: int, port: int) -> bool: ...
     def stats(self, switch: int, port: int) -> dict[str, int]:
         """
-        Frames and bytes received and sent; frames missed, too_long, failed, refused_down, _full, _odd.
+        Return the counts of a port, of frames unless the name says bytes.
+
+        received, received_bytes, sent, sent_bytes: frames and bytes on the interface.
+        missed: lost at a full receive ring.
+        too_long: longer than the MTU, received or to be sent.
+        refused_down: to be sent while the port was down.
+        refused_full: to be sent while the queue was full, in the switch or in the kernel.
+        failed: dropped since the program failed or exceeded its budget.
+        refused_odd: not sent for another reason: too short, or of a priority without a queue.
         """
 
     def take_messages(self) -> list[tuple[str, str]]:
         """
-        Return messages since the last call: "info", "warning" or "error", and the text.
+        Return (level, text) of the messages since the last call; levels: "info", "warning", "error".
         """

@@ -102,9 +102,9 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
              return n.add_switch(name, cpu_port, partition);
          },
          nb::arg("name"), nb::arg("cpu_port") = 510, nb::kw_only(), nb::arg("partition") = 0,
-         "Threads run the partitions, numbered from 0, at the same time where that changes\n"
-         "nothing.\n"
+         "Add a switch to a partition of the network, and return the number of the switch.\n"
          "\n"
+         "Partitions are numbered from 0. Threads run them in parallel, where the results stay the same.\n"
          "ValueError for a new partition after the first event.")
         .def(
             "set_threads",
@@ -113,7 +113,9 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                 n.set_threads(threads);
             },
             nb::arg("threads"),
-            "Set the number of threads, before the first event; unless set, each partition has a thread.")
+            "Set the number of threads that run the partitions, by default one for each partition.\n"
+            "\n"
+            "Call it before the first event.")
         .def(
             "window_report",
             [](const Network& n) {
@@ -132,9 +134,21 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                 return d;
             },
             nb::sig("def window_report(self) -> dict[str, typing.Any]"),
-            "Return the work of the threads and what they waited for (docs/testbeds/performance.md).")
-        .def_prop_ro("hops", [](Network& n) { return n.hops(); })
-        .def_prop_ro("frames_without_link", [](Network& n) { return n.frames_without_link(); })
+            "Return the work and the waiting time of the threads (docs/testbeds/performance.md).\n"
+            "\n"
+            "threads: (events, seconds of processor time, seconds of waiting) of each thread.\n"
+            "windows: number of spans of virtual time that the partitions ran in parallel.\n"
+            "events_outside: number of events outside windows.\n"
+            "frames_crossed: number of frames between partitions.\n"
+            "merge_seconds: processor time of the merges after windows.\n"
+            "slowest_seconds: processor time of the slowest thread, summed over the windows.\n"
+            "delay_ps: least delay of a link between partitions.")
+        .def_prop_ro(
+            "hops", [](Network& n) { return n.hops(); },
+            "Number of frames that switches have received from links.")
+        .def_prop_ro(
+            "frames_without_link", [](Network& n) { return n.frames_without_link(); },
+            "Number of frames that left a switch by a port without a link.")
         .def(
             "connect",
             [](Network& n, Index<Switch> a, int pa, Index<Switch> b, int pb, std::int64_t rate, Time delay,
@@ -156,10 +170,10 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                     "policy: QueuePolicy | None=None) -> int"),
             "Connect two ports and return the number of the link (docs/reference/links.md).\n"
             "\n"
-            "`queue_bytes`, or the `policy`, bounds a VL without credits; `quanta` are bytes of each VL\n"
-            "in a round of \"deficit\", 4096 when left out. A link that is not plugged is down, and its "
-            "ports lead\n"
-            "where they led before.")
+            "`credit_bytes` is the receive buffer of a VL; 0: the link has no credits, and full queues drop\n"
+            "frames. `queue_bytes` limits the queue of a VL without credits; `policy` replaces this limit.\n"
+            "`quanta` are the bytes of each VL in a round of the scheduler \"deficit\", by default 4096. A\n"
+            "link that is not `plugged` is down, and its ports keep the link they have.")
         .def(
             "attach_host",
             [](Network& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, std::int64_t credit,
@@ -177,19 +191,22 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                 "def attach_host(self, switch: int, port: int, rate_bps: int, delay_ps: int, credit_bytes: "
                 "int, queue_bytes: int=..., *, scheduler: typing.Literal['strict', 'round-robin', "
                 "'deficit']='strict', quanta: collections.abc.Sequence[int] | None=None, "
-                "policy: QueuePolicy | None=None) -> int"))
+                "policy: QueuePolicy | None=None) -> int"),
+            "Connect a host to a port and return the number of the host.\n"
+            "\n"
+            "The other arguments are those of connect().")
         .def(
             "set_lanes",
             [](Network& n, std::uint32_t bit, const std::vector<int>& vls) { n.links().lanes.set(bit, vls); },
             nb::arg("bit"), nb::arg("vls"),
             "Give every priority two lanes, each with a queue and credits of its own.\n"
             "\n"
-            "Bit `bit` of a frame chooses the lane (bit 0 is the highest bit of the first byte),\n"
-            "and vls[2 * priority + lane] is the VL. Without this call a priority has one lane and\n"
-            "is its VL.")
+            "Bit `bit` of a frame selects the lane; bit 0 is the most significant bit of the first byte.\n"
+            "vls[2 * priority + lane] is the VL. Without this call a priority has one lane, and the number\n"
+            "of its VL is the priority.")
         .def(
             "set_cna24", [](Network& n) { n.hosts().set_cna24(); },
-            "Give frames of hosts the CNA24 header and the reliable transport header on their links.")
+            "Convert frames of hosts with to_cna24() on entry into the network, and back on delivery.")
         .def(
             "set_handler",
             [](Network& n, Index<Host> host, const nb::object& handler) {
@@ -197,11 +214,14 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             },
             nb::arg("host"), nb::arg("handler").none(),
             nb::sig("def set_handler(self, host: int, handler: typing.Any) -> None"),
-            "Put a host in place of another: a Application, or any object with its methods; None for none.")
+            "Replace the handler of a host.\n"
+            "\n"
+            "A handler is an Application, or a Python object with the methods start(now),\n"
+            "on_frame(frame, now) and on_timer(now), which return Output; None for no handler.")
         .def(
             "start", [](Network& n, Index<Host> host) { n.start(host); },
             nb::sig("def start(self, host: int, /) -> None"),
-            "Call `start` of the host's handler, and carry out its actions.")
+            "Call `start` of the host's handler, and carry out the actions that it returns.")
         .def(
             "act",
             [](Network& n, Index<Host> host, const nb::object& output) {
@@ -210,35 +230,42 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                 n.act(host, actions);
             },
             nb::sig(
-                "def act(self, host: int, actions: tuple[list[tuple[bytes, int]], int | None], /) -> None"))
+                "def act(self, host: int, actions: tuple[list[tuple[bytes, int]], int | None], /) -> None"),
+            "Carry out actions for a host: send the frames, and set the next deadline.")
         .def(
             "send",
             [](Network& n, Index<Host> host, const nb::bytes& frame, int vl) {
                 n.send(host, view(frame), vl);
             },
-            nb::sig("def send(self, host: int, frame: bytes, vl: int, /) -> None"))
+            nb::sig("def send(self, host: int, frame: bytes, vl: int, /) -> None"),
+            "Send a frame from a host on a VL.")
         .def(
             "alarm", [](Network& n, Time time, std::int64_t token) { n.alarm(time, token); },
-            nb::sig("def alarm(self, time_ps: int, token: int, /) -> None"))
+            nb::sig("def alarm(self, time_ps: int, token: int, /) -> None"),
+            "Put an \"alarm\" with this token into take_control() at a time.")
         .def(
             "set_link", [](Network& n, Index<Link> link, bool up) { n.set_link(link, up); },
-            nb::sig("def set_link(self, link: int, up: bool, /) -> None"), "ValueError: up, and not plugged.")
+            nb::sig("def set_link(self, link: int, up: bool, /) -> None"),
+            "Set a link up or down. ValueError if a link that is not plugged is set up.")
         .def(
             "send_pause",
             [](Network& n, Index<Link> link, int direction, bool stop) {
                 n.send_pause(link, direction, stop);
             },
             nb::sig("def send_pause(self, link: int, direction: int, stop: bool, /) -> None"),
-            "Send a pause frame (IEEE 802.1Qbb) on a direction: every class has to stop, or goes on. "
-            "ValueError:\n"
-            "the link has no priority flow control.")
+            "Send a pause frame (IEEE 802.1Qbb) on a direction.\n"
+            "\n"
+            "`stop`: the frame pauses all classes; otherwise it resumes them. ValueError if the link has no\n"
+            "priority flow control.")
         .def(
             "set_host_link", [](Network& n, Index<Host> host, bool up) { n.set_host_link(host, up); },
             nb::sig("def set_host_link(self, host: int, up: bool, /) -> None"))
         .def(
             "plug", [](Network& n, Index<Link> link) { n.links().plug(link); },
             nb::sig("def plug(self, link: int, /) -> None"),
-            "Its ports lead to this link from now on. ValueError: one of them leads to another that is up.")
+            "Connect the ports of a link to the link, instead of the links they had.\n"
+            "\n"
+            "ValueError if a port has another link that is up.")
         .def(
             "impair",
             [](Network& n, Index<Link> link, int direction, bool blocked, double loss,
@@ -248,24 +275,29 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             },
             nb::arg("link"), nb::arg("direction"), nb::kw_only(), nb::arg("blocked") = false,
             nb::arg("loss") = 0.0, nb::arg("rate_bps") = nb::none(), nb::arg("extra_delay_ps") = 0,
-            "Impair the link for frames whose transmission starts from now on (docs/reference/links.md).")
+            "Impair a direction of a link for frames sent from now on (docs/reference/links.md).\n"
+            "\n"
+            "`blocked`: all frames are lost. `loss` is the probability that a frame is lost. `rate_bps`\n"
+            "replaces the link's rate. The default values end an impairment.")
         .def(
             "set_seed", [](Network& n, std::uint64_t seed) { n.links().set_seed(seed); },
             nb::sig("def set_seed(self, seed: int, /) -> None"),
-            "Seed all random choices; each direction of a link has a generator of its own.")
+            "Set the seed of all links; each direction has its own random number generator.")
         .def(
             "record",
             [](Network& n, Index<Link> link, const std::string& path, std::optional<int> direction) {
                 n.links().record(link, direction, path);
             },
             nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none(),
-            "To a capture file, each frame as it begins to be sent; both ways without `direction`. OSError.")
+            "Record the frames of a link in a PCAP file, each at the beginning of its transmission.\n"
+            "\n"
+            "`direction` None: both directions. OSError if the file cannot be written.")
         .def("end_recordings", [](Network& n) { n.links().end_recordings(); })
         .def(
             "keep_recent",
             [](Network& n, Index<Link> link, std::size_t most) { n.links().keep_recent(link, most); },
             nb::sig("def keep_recent(self, link: int, most: int, /) -> None"),
-            "Keep the last `most` frames of a link from now on, both directions together; 0: none any more.")
+            "Keep copies of the latest `most` frames of a link, both directions together; 0: stop.")
         .def(
             "recent",
             [](const Network& n, Index<Link> link) {
@@ -275,7 +307,9 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                 return out;
             },
             nb::sig("def recent(self, link: int, /) -> list[tuple[int, int, int, bytes]]"),
-            "Return number, time in ps, direction and bytes of each frame that is kept, the oldest first.")
+            "Return the frames kept by keep_recent(), the oldest first.\n"
+            "\n"
+            "A frame is (number, time in ps, direction, bytes).")
         .def(
             "run",
             [](Network& n, std::optional<Time> until, std::uint64_t events) {
@@ -291,35 +325,42 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             },
             nb::arg("until_ps") = nb::none(), nb::arg("events") = ~0ULL,
             nb::sig("def run(self, until_ps: int | None=None, events: int=...) -> int"),
-            "Run at most `events` events, and Python's signal handlers between them.\n"
-            "PartitionError.\n"
+            "Run events up to the time `until_ps`, at most `events` of them, and return why the run ended.\n"
             "\n"
-            "0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see\n"
-            "deadlock(), 4: more events are left.")
+            "0: no event is left.\n"
+            "1: the time is `until_ps`.\n"
+            "2: take_control() has a notification.\n"
+            "3: queues wait for each other; deadlock() names them.\n"
+            "4: `events` events have run, and more are left.\n"
+            "\n"
+            "Python's signal handlers run meanwhile. PartitionError if an event needs several partitions at\n"
+            "its own time: run the scenario in one partition.")
         .def(
             "set_tolerant", [](Network& n, bool tolerant) { n.set_tolerant(tolerant); },
             nb::sig("def set_tolerant(self, tolerant: bool, /) -> None"),
-            "Drop a frame that its program stops, and report it as an item \"log\".\n"
+            "Set whether the run continues when a program fails on a frame.\n"
             "\n"
-            "Otherwise run() and packet_out() raise a RuntimeError. A failed `assert` stops a\n"
-            "frame, and so does the end of its budget of passes, copies and rounds\n"
-            "(docs/reference/engine.md).")
+            "If `tolerant`, the frame is dropped, and take_control() has an item \"log\". Otherwise run() "
+            "and\n"
+            "packet_out() raise RuntimeError. A program fails by a failed `assert`, or when a frame exceeds\n"
+            "its budget of passes, copies and rounds (docs/reference/engine.md).")
         .def_prop_ro(
             "frames_failed", [](Network& n) { return n.frames_failed(); },
-            "Number of frames that set_tolerant(True) has dropped.")
+            "Number of frames dropped because their program failed; see set_tolerant().")
         .def(
             "link_stats",
             [](const Network& n, Index<Link> link, int direction) {
                 return stats_of(n.links().channel(link, direction), n.links().lanes.vls());
             },
-            nb::sig("def link_stats(self, link: int, direction: int, /) -> dict[str, typing.Any]"))
+            nb::sig("def link_stats(self, link: int, direction: int, /) -> dict[str, typing.Any]"),
+            "Return the counts of a direction of a link.")
         .def(
             "host_stats",
             [](const Network& n, Index<Host> host, int direction) {
                 return stats_of(n.host_channel(host, direction), n.links().lanes.vls());
             },
             nb::sig("def host_stats(self, host: int, direction: int, /) -> dict[str, typing.Any]"),
-            "Direction 0 comes from the host, 1 goes to it.")
+            "Return the counts of a direction of a host's link; 0: from the host, 1: to the host.")
         .def(
             "sample",
             [](Network& n) {
@@ -327,13 +368,14 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                 return nb::make_tuple(to_bytes(seen.load), to_bytes(seen.queue), to_bytes(seen.state));
             },
             nb::sig("def sample(self) -> tuple[bytes, bytes, bytes]"),
-            "Return load, queue and state of all links, for pictures; nothing that happens depends\n"
-            "on it.\n"
+            "Return (load, queue, state) of all links, for display; sampling never changes results.\n"
             "\n"
-            "Load and queue have a byte for each direction, link by link: the share of the time\n"
-            "since the last sample spent sending, and waiting bytes as a share of one receive\n"
-            "buffer, or of the limit of a queue that has one; 255: all, or more. State has a byte a\n"
-            "link: 1 up, 2 and 4 its first and its second direction impaired, 8 and 16 paused.")
+            "load: a byte for each direction of each link: share of the time since the last sample in which\n"
+            "    it sent; 255: all of the time.\n"
+            "queue: a byte for each direction of each link: waiting bytes as a share of a VL's receive\n"
+            "    buffer if the link has credits, otherwise of the queue's limit; 255: full.\n"
+            "state: a byte for each link, with bits: 1 up; 2 and 4 first and second direction impaired; 8\n"
+            "    and 16 first and second direction paused.")
         .def(
             "queue_depths",
             [](const Network& n) {
@@ -348,15 +390,17 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                                       nb::bytes(paused.data(), paused.size()));
             },
             nb::sig("def queue_depths(self) -> tuple[bytes, bytes]"),
-            "Return the bytes that wait, 64 bits each, and a byte each that is 1 while they are paused:\n"
-            "for both directions of each link, then for the direction to each host.")
+            "Return the bytes that wait to be sent in each direction, and whether it is paused.\n"
+            "\n"
+            "The first result has an int64, the second a byte (1: paused) for each direction. The order is\n"
+            "both directions of each link, then the direction to each host.")
         .def(
             "queued_by_vl",
             [](const Network& n, Index<Link> link, int direction) {
                 return n.links().queued_by_vl(link, direction);
             },
             nb::sig("def queued_by_vl(self, link: int, direction: int, /) -> list[int]"),
-            "Return the bytes that wait on a direction, by VL.")
+            "Return the bytes that wait to be sent on a direction, by VL.")
         .def(
             "deadlock",
             [](Network& n) {
@@ -366,19 +410,26 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                                       : nb::make_tuple(w.link, w.host, w.vl));
                 return out;
             },
-            nb::sig("def deadlock(self) -> list[tuple[int, int, int]]"))
+            nb::sig("def deadlock(self) -> list[tuple[int, int, int]]"),
+            "Return the queues that wait for each other in a cycle, after run() has returned 3.\n"
+            "\n"
+            "A queue is (link, direction, VL), or (-1, host, VL) on a host's link.")
         .def(
             "set_bin", [](Network& n, Time width, std::size_t vls) { n.hosts().set_bin(width, vls); },
             nb::arg("width_ps"), nb::arg("vls") = kVls,
-            "Bytes that reach hosts, in bins, of frames on the `vls` lanes that are served last.")
-        .def("delivered_bins", [](Network& n) { return n.delivered_bins(); })
+            "Count the bytes that reach hosts, in bins of `width_ps`; see delivered_bins().\n"
+            "\n"
+            "Only frames on the `vls` lanes of lowest priority count.")
+        .def(
+            "delivered_bins", [](Network& n) { return n.delivered_bins(); },
+            "Return the bytes that have reached hosts in each bin of set_bin().")
         .def(
             "delivered_bytes",
             [](Network& n) {
                 const auto& bins = n.delivered_bins();
                 return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0});
             },
-            "Sum of delivered_bins().")
+            "Return the sum of delivered_bins().")
         .def(
             "process",
             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
@@ -387,7 +438,8 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                     out.append(nb::make_tuple(egress, to_bytes(bytes)));
                 return out;
             },
-            nb::sig("def process(self, switch: int, port: int, frame: bytes, /) -> list[tuple[int, bytes]]"))
+            nb::sig("def process(self, switch: int, port: int, frame: bytes, /) -> list[tuple[int, bytes]]"),
+            "Return (egress port, frame) of each frame that a switch sends for a frame on an ingress port.")
         .def(
             "trace",
             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
@@ -402,17 +454,19 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             },
             nb::sig("def trace(self, switch: int, port: int, frame: bytes, /) -> tuple[list[tuple[int, "
                     "bytes]], list[dict[str, typing.Any]]]"),
-            "Return the result of process(), and each state, table, condition and statement of the\n"
-            "frame.\n"
+            "Return the result of process(), and the steps of the program on the frame.\n"
             "\n"
-            "harness.frames.steps has the values of a step. ValueError: the switch's program is not\n"
-            "traced.")
+            "A step is a parser state, table, condition or statement; harness.frames.steps explains its\n"
+            "values. ValueError if the switch's program is not traced.")
         .def(
             "bench",
             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count,
                bool copy_only) { return bench(n, sw, port, view(frame), count, copy_only); },
             nb::arg("switch"), nb::arg("port"), nb::arg("frame"), nb::arg("count"),
-            nb::arg("copy_only") = false);
+            nb::arg("copy_only") = false,
+            "Return the processor seconds of processing a frame `count` times.\n"
+            "\n"
+            "`copy_only`: only copy the frame, as a baseline.");
 }
 
 }  // namespace
@@ -420,12 +474,16 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
 void bind_network(nb::module_& m) {
     nb::class_<QueuePolicy>(
         m, "QueuePolicy",
-        "Limits of the queues of a link without credits, by lane: bytes, frames (0: none), and whether it\n"
-        "trims.\n"
+        "Limits of the queues of a link without credits.\n"
         "\n"
-        "`trimmed` are the lanes of trimmed frames, for frames of a first and of a second lane. `pauses`\n"
-        "are those of priority flow control: bytes of XOFF, XON and headroom, ps of the watchdog and of the\n"
-        "time after it, and a bit for each lane that may be paused.")
+        "Args:\n"
+        "    queues: Limits of each lane's queue, as (bytes, frames, trims). 0 bytes or frames: no\n"
+        "        limit. `trims`: a data frame that finds the queue full is trimmed, not dropped.\n"
+        "    trimmed: Lane of trimmed frames that came from a first lane, and from a second lane.\n"
+        "    pauses: Priority flow control, as (XOFF, XON, headroom, watchdog, restore, lanes); None for\n"
+        "        none. XOFF, XON and headroom are bytes of a class in the receive buffer. `watchdog` is\n"
+        "        the longest pause in ps, 0 for no limit, and `restore` the time after it in ps without\n"
+        "        pauses. `lanes` has a bit for each lane that may be paused.")
         .def(
             "__init__",
             [](QueuePolicy* self, const std::vector<std::tuple<std::int64_t, std::int64_t, bool>>& queues,
@@ -451,19 +509,23 @@ void bind_network(nb::module_& m) {
             nb::arg("queues"), nb::arg("trimmed"), nb::arg("pauses") = nb::none());
     const nb::exception<PartitionError> partition_error(m, "PartitionError", PyExc_RuntimeError);
     nb::class_<Network, SwitchSet> network(
-        m, "Network", "Switches, hosts and links in virtual time. One thread at a time.");
+        m, "Network",
+        "Switches, hosts and links in virtual time.\n"
+        "\n"
+        "Only one Python thread at a time may use a network. The direction of a link is 0 from switch\n"
+        "`sw_a` to `sw_b`, and 1 back.");
     network.def(nb::init<>());
     bind_time(network);
     m.def(
         "to_cna24", [](const nb::bytes& frame) { return converted(frame, to_cna24); },
         nb::sig("def to_cna24(frame: bytes, /) -> bytes"),
-        "Return a frame with CNA24 and reliable transport headers in place of its CNA16 and\n"
-        "transport headers.\n"
+        "Return a frame with its CNA16 header converted to CNA24 and reliable transport headers.\n"
         "\n"
-        "A frame of other headers is returned as it is; so does `from_cna24`, the way back.");
+        "A frame with other headers is returned unchanged (docs/reference/wire-format.md).");
     m.def(
         "from_cna24", [](const nb::bytes& frame) { return converted(frame, from_cna24); },
-        nb::sig("def from_cna24(frame: bytes, /) -> bytes"));
+        nb::sig("def from_cna24(frame: bytes, /) -> bytes"),
+        "Undo to_cna24(); a frame with other headers is returned unchanged.");
 }
 
 }  // namespace railyard

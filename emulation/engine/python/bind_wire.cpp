@@ -70,10 +70,16 @@ nb::object run(HostDriver& driver) {
 void bind_driver(nb::module_& m) {
     nb::class_<HostDriver>(
         m, "HostDriver",
-        "Driver of sans-IO hosts on raw sockets, in real time; a host has the number of its add().")
+        "Driver of sans-IO hosts on raw sockets, in real time. add() returns the number of a host.")
         .def(nb::init<double, std::int64_t, Time, std::int64_t>(), nb::arg("rate_bps"), nb::arg("dilation"),
              nb::arg("bin_ps"), nb::arg("note_ns") = 0,
-             "`rate_bps` of each host in real bits per second; `note_ns` 0: run() names no hosts to note.")
+             "Create a driver.\n"
+             "\n"
+             "Args:\n"
+             "    rate_bps: Rate at which each host sends, in real bits per second.\n"
+             "    dilation: Real seconds of a second of scenario time.\n"
+             "    bin_ps: Width of the bins of bins(), in ps of scenario time.\n"
+             "    note_ns: Least time in ns between two reports of an active host by run(); 0: no reports.")
         .def(
             "add",
             [](HostDriver& driver, const nb::object& host, int fd, const Count& arrived,
@@ -85,19 +91,21 @@ void bind_driver(nb::module_& m) {
             nb::sig(
                 "def add(self, host: Application | object, fd: int, arrived: typing.Any, ring_bytes: int) -> "
                 "int"),
-            "Add a host at a bound raw socket, whose frames wait in a ring of `ring_bytes`.\n"
-            "OSError.\n"
+            "Add a host with a bound raw socket, and return the number of the host.\n"
             "\n"
-            "`arrived` is the host's count of bytes of data, one int64.")
+            "Received frames wait in a ring of about `ring_bytes`. `arrived` is an array with one int64, to\n"
+            "which the driver adds the bytes of data that arrive. OSError if the socket cannot be used.")
         .def("watch", &HostDriver::watch, nb::arg("fd"),
-             "Let run() return whenever a descriptor is readable.")
+             "Let run() return whenever the descriptor `fd` is readable.")
         .def("rest", &HostDriver::rest, nb::arg("share"), nb::arg("least_run_ns") = 0,
-             "Serve frames in groups: wait between two turns for up to this share of the run.\n"
+             "Rest between two polls for frames, for up to `share` of the run's duration.\n"
              "\n"
-             "The run lasts for `least_run_ns` from go() on, or for the time since go() if that is\n"
-             "longer.")
+             "Frames are then served in groups. A rest is no longer than the transmission time of the\n"
+             "longest frame. The duration of the run is the time since go(), but at least `least_run_ns`.")
         .def("go", &HostDriver::go, nb::arg("start_ns"),
-             "Let scenario time and all hosts begin at a time of the monotonic clock. OSError: no ring.")
+             "Let scenario time and all hosts begin at `start_ns` of the monotonic clock.\n"
+             "\n"
+             "OSError if a ring cannot be opened.")
         .def(
             "replace",
             [](HostDriver& driver, std::size_t index, const nb::object& host, std::int64_t start) {
@@ -105,10 +113,10 @@ void bind_driver(nb::module_& m) {
             },
             nb::arg("index"), nb::arg("host"), nb::arg("start_ns"),
             nb::sig("def replace(self, index: int, host: Application | object, start_ns: int) -> None"),
-            "Replace a host by one that begins at `start_ns`; frames that wait to be sent are dropped.")
+            "Replace a host by a host that begins at `start_ns`; drop the frames that wait to be sent.")
         .def("reroute", &HostDriver::reroute, nb::arg("index"), nb::arg("routes"),
              nb::sig("def reroute(self, index: int, routes: list[tuple[int, int]]) -> None"),
-             "Tell an agent of a collective of changed routes: bits of buckets by destination CNA.")
+             "Tell an agent of changed routes, as Participant.reroute().")
         .def(
             "act",
             [](HostDriver& driver, std::size_t index, const nb::object& output) {
@@ -116,11 +124,13 @@ void bind_driver(nb::module_& m) {
             },
             nb::arg("index"), nb::arg("output"),
             nb::sig("def act(self, index: int, output: tuple[list[tuple[bytes, int]], int | None]) -> None"),
-            "Send the frames of an agent that acted without a frame or a deadline; take its next deadline.")
+            "Send frames for a host and set its next deadline, without an event of the host.")
         .def("run", run, nb::sig("def run(self) -> tuple[list[int], list[int], list[int]]"),
-             "Run until there are readable descriptors, hosts that have ended, or hosts to note.")
-        .def("stop", &HostDriver::stop, "End the measurements of all hosts.")
-        .def_prop_ro("at", &HostDriver::at, "Host whose event was served last.")
+             "Run until there is something to handle.\n"
+             "\n"
+             "Return (readable descriptors of watch(), hosts that have just ended, active hosts to note).")
+        .def("stop", &HostDriver::stop, "End the pace measurements of all hosts.")
+        .def_prop_ro("at", &HostDriver::at, "Number of the host whose event was served last.")
         .def(
             "bins",
             [](const HostDriver& driver, std::size_t index) {
@@ -129,7 +139,7 @@ void bind_driver(nb::module_& m) {
                 return out;
             },
             nb::arg("index"), nb::sig("def bins(self, index: int) -> dict[int, int]"),
-            "Return the bytes of data that arrived at a host, by bins.")
+            "Return the bytes of data that arrived at a host, by number of the time bin.")
         .def(
             "pace",
             [](const HostDriver& driver, std::size_t index) {
@@ -139,7 +149,11 @@ void bind_driver(nb::module_& m) {
             },
             nb::arg("index"),
             nb::sig("def pace(self, index: int) -> tuple[float, int, int, typing.Any, typing.Any]"),
-            "Return offered bytes, sent bytes, refused frames, and each frame's lateness and wait in ns.")
+            "Return (offered bytes, sent bytes, refused frames, lateness in ns, wait in ns) of a host.\n"
+            "\n"
+            "Offered bytes are those that the rate allowed while frames waited. Refused frames were sent\n"
+            "again, since the kernel had no room. Lateness is the time from a frame's slot to its sending,\n"
+            "and wait the time in the queue, each an array by frame.")
         .def(
             "counts",
             [](const HostDriver& driver) {
@@ -152,7 +166,7 @@ void bind_driver(nb::module_& m) {
                 return out;
             },
             nb::sig("def counts(self) -> dict[str, int]"),
-            "Return the number of waits, receives, received frames and timers.");
+            "Return the numbers of polls, of rings with frames, of received frames and of timers.");
 }
 
 }  // namespace
@@ -160,25 +174,38 @@ void bind_driver(nb::module_& m) {
 void bind_wire(nb::module_& m) {
     bind_driver(m);
     nb::class_<Wire, SwitchSet>(
-        m, "Wire", "Switches on Linux interfaces, in real time: one thread carries their frames.")
+        m, "Wire",
+        "Switches on Linux interfaces, in real time. One thread handles the frames of all switches.")
         .def(nb::init<>())
         .def("add_port", &Wire::add_port, nb::arg("switch"), nb::arg("port"), nb::arg("interface"),
-             "Before start(). ValueError: no such interface, or port or interface are taken.")
+             "Bind a port to an interface; call it before start().\n"
+             "\n"
+             "ValueError if the interface does not exist, or the port or interface is taken.")
         .def("record", &Wire::record, nb::arg("directory"),
-             "Before start(): every frame goes to INTERFACE_in.pcap and INTERFACE_out.pcap there.")
+             "Record the frames of every port in INTERFACE_in.pcap and INTERFACE_out.pcap of a directory.\n"
+             "\n"
+             "Call it before start().")
         .def("dump", &Wire::dump, nb::arg("bytes"),
-             "Before start(): so much of every frame becomes a message.")
-        .def("log_programs", &Wire::log_programs, "Before add_switch(): what programs log become messages.")
+             "Add the first `bytes` of every frame to take_messages(); call it before start().")
+        .def("log_programs", &Wire::log_programs,
+             "Add the log messages of programs to take_messages(); call it before add_switch().")
         .def("set_queues", &Wire::set_queues, nb::arg("queues"),
-             "Before start(): frames whose priority is not below `queues`, 8 at first, are dropped.")
+             "Set the number of queues of a port, 8 by default; call it before start().\n"
+             "\n"
+             "Frames whose priority is not below `queues` are dropped.")
         .def("hold", &Wire::hold, nb::arg("frames"),
-             "Before start(): frames wait for a slow interface here, up to `frames` in a queue, not below.")
+             "Let frames for a slow interface wait in the switch instead of the kernel.\n"
+             "\n"
+             "A queue of a port holds up to `frames` frames, and the kernel one. Call it before start().")
         .def("set_rate", &Wire::set_rate, nb::arg("switch"), nb::arg("port"), nb::arg("bits_per_second"),
-             "Before start(): frames leave by the port at this rate, one by one. ValueError: no such port.")
-        .def("start", &Wire::start, "OSError when an interface cannot be opened; nothing runs then.")
+             "Pace the frames that leave by a port; call it before start().\n"
+             "\n"
+             "ValueError if there is no such port, or the rate is not positive.")
+        .def("start", &Wire::start,
+             "Open the interfaces and start the thread. OSError if an interface cannot be opened.")
         .def("stop", &Wire::stop, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("event_fd", &Wire::event_fd,
-                     "An eventfd that is readable when take_control() or take_messages() has something.")
+                     "An eventfd, signalled when take_control() or take_messages() has something to return.")
         .def("up", &Wire::up, nb::arg("switch"), nb::arg("port"), nb::call_guard<nb::gil_scoped_release>())
         .def(
             "stats",
@@ -191,9 +218,18 @@ void bind_wire(nb::module_& m) {
             },
             nb::arg("switch"), nb::arg("port"),
             nb::sig("def stats(self, switch: int, port: int) -> dict[str, int]"),
-            "Frames and bytes received and sent; frames missed, too_long, failed, refused_down, _full, _odd.")
+            "Return the counts of a port, of frames unless the name says bytes.\n"
+            "\n"
+            "received, received_bytes, sent, sent_bytes: frames and bytes on the interface.\n"
+            "missed: lost at a full receive ring.\n"
+            "too_long: longer than the MTU, received or to be sent.\n"
+            "refused_down: to be sent while the port was down.\n"
+            "refused_full: to be sent while the queue was full, in the switch or in the kernel.\n"
+            "failed: dropped since the program failed or exceeded its budget.\n"
+            "refused_odd: not sent for another reason: too short, or of a priority without a queue.")
         .def("take_messages", &Wire::take_messages, nb::call_guard<nb::gil_scoped_release>(),
-             "Return messages since the last call: \"info\", \"warning\" or \"error\", and the text.");
+             "Return (level, text) of the messages since the last call; levels: \"info\", \"warning\", "
+             "\"error\".");
 }
 
 }  // namespace railyard
