@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python bindings. P4 values are big-endian bytes, of any length up to the width of their field.
+// Python bindings. A P4 value is a big-endian bytestring, of any length up to the width of its field.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,7 +17,7 @@
 #include "switch/switch_set.h"
 #include "tables/number.h"
 
-// Converts indices of switches, links and hosts to Python integers; -1: none.
+// Converts indices of switches, links and hosts to Python integers; -1 is no index.
 template <typename T>
 struct nanobind::detail::type_caster<railyard::Index<T>> {
     NB_TYPE_CASTER(railyard::Index<T>, const_name("int"))
@@ -38,7 +38,8 @@ namespace railyard {
 
 namespace nb = nanobind;
 
-// Lock of a SwitchSet's mutex. It waits without the interpreter lock, which the mutex's holder may need.
+// Lock of a SwitchSet's mutex. It releases the interpreter lock while it waits: the thread that holds the
+// mutex may need the interpreter.
 class SetLock {
    public:
     explicit SetLock(SwitchSet& set) : mutex_(set.mutex()) {
@@ -61,7 +62,7 @@ class LockedSwitch {
     Switch& operator*() const { return switch_; }
     const Program& program() const {
         if (switch_.program() == nullptr)
-            throw std::invalid_argument("switch " + switch_.name() + " has no program");
+            throw std::invalid_argument("switch " + switch_.name() + " has no program; set a program first");
         return *switch_.program();
     }
 
@@ -72,8 +73,9 @@ class LockedSwitch {
 
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits);
 const char* kind_name(MatchKind kind);
+// Convert the keys of a table entry; return false if their number or a width is wrong.
 bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValue>& out);
-// Convert the parameters of an action, given by its index; return false if they do not fit.
+// Convert the parameters of the action with this index; return false if their number or a width is wrong.
 bool to_parameters(const Program& program, int action, const nb::list& values,
                    std::vector<std::uint64_t>& out);
 nb::list match_of(const TableSpec& spec, const EntrySpec& entry);
@@ -86,10 +88,10 @@ void to_answer(const nb::object& output, Actions& actions);
 nb::object from_answer(const Actions& actions);
 // Return the pool for frames of hosts outside of a network; it is never destroyed.
 FramePool& loose_frames();
-// Return a C++ application, or a Python handler wrapped as an application; null for None.
+// Return a host's handler as an application: a C++ application itself, a Python handler wrapped; None: null.
 std::shared_ptr<Application> application_of(const nb::object& handler);
 
-// Return a dictionary for each step of a trace.
+// Convert the steps of a trace to dictionaries.
 nb::list from_trace(const Program& program, const std::vector<TraceStep>& steps);
 
 void bind_program(nb::module_& m);

@@ -27,15 +27,16 @@ RandomElements::Word word_of(const Halves& halves) {
 
 std::uint32_t* elements_of(const RandomElements& random, const Elements& array) {
     if (array.size() != random.count())
-        throw std::invalid_argument("an array of " + std::to_string(array.size()) + " elements instead of " +
-                                    std::to_string(random.count()));
+        throw std::invalid_argument("the array has " + std::to_string(array.size()) +
+                                    " elements; give an array of " + std::to_string(random.count()));
     return array.data();
 }
 
 }  // namespace
 
 std::shared_ptr<Bytes> AgentArray::take() {
-    if (bytes == nullptr) throw std::invalid_argument("another agent has this array");
+    if (bytes == nullptr)
+        throw std::invalid_argument("another agent has this array; make a new array for each agent");
     return std::move(bytes);
 }
 

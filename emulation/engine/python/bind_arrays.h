@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// An array that an agent can take over, once.
+// Array that one agent can take over, without a copy.
 struct AgentArray {
     // Return the bytes for an agent; invalid_argument if an agent has taken them already.
     std::shared_ptr<Bytes> take();

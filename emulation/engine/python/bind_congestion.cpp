@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bindings of congestion control: C++ algorithms driven event by event from Python, and Python algorithms.
+// Bindings of congestion control. Python can call a C++ algorithm for each event, and connections can use an
+// algorithm written in Python.
 #include "python/bind_congestion.h"
 
 #include <nanobind/stl/map.h>
@@ -23,7 +24,7 @@ PathFacts facts_of(const FactsTuple& given) {
     return {rtt, rate, frame, trims};
 }
 
-// A Python algorithm, with the methods of Algorithm in emulation/traffic/host/congestion.py.
+// Wrapper of a Python algorithm, which has the methods of Algorithm in emulation/traffic/host/congestion.py.
 class InPython final : public CongestionControl {
    public:
     InPython(nb::object own, std::string name) : own_(std::move(own)), name_(std::move(name)) {}
@@ -70,7 +71,7 @@ ChosenCongestion chosen_congestion(const nb::object& given) {
     const auto [name, parameters, facts, maker] = nb::cast<Given>(given);
     const PathFacts known = facts_of(facts);
     if (maker.is_none()) {
-        congestion_control(name, parameters, known);  // checks the arguments before any connection exists
+        congestion_control(name, parameters, known);  // checks the arguments now
         return {[name = name, parameters = parameters, known] {
                     return congestion_control(name, parameters, known);
                 },
@@ -140,7 +141,10 @@ void bind_entropies(nb::module_& m) {
         .def(
             "note",
             [](Entropies& entropies, std::uint8_t lb, int news, Time now) {
-                if (news < 0 || news > 3) throw std::invalid_argument("news " + std::to_string(news));
+                if (news < 0 || news > 3)
+                    throw std::invalid_argument(
+                        "news is " + std::to_string(news) +
+                        "; give 0 (acknowledged), 1 (marked), 2 (trimmed or lost) or 3 (timed out)");
                 entropies.note(lb, static_cast<PathNews>(news), now);
             },
             nb::arg("lb"), nb::arg("news"), nb::arg("now"),

@@ -15,7 +15,7 @@ struct ChosenCongestion {
     PathFacts facts;
 };
 
-// Convert the Python tuple (name, parameters, facts, factory of a Python algorithm or None).
+// Convert the tuple (name, parameters, facts, factory), whose factory returns a Python algorithm or is None.
 ChosenCongestion chosen_congestion(const nb::object& given);
 void bind_congestion(nb::module_& m);
 void bind_entropies(nb::module_& m);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agents of NPUs: made from a schedule's plan, driven by a network or, frame by frame, from Python.
+// Bindings of the agents of NPUs. A network runs an agent, or Python calls the agent for each event.
 #include <nanobind/ndarray.h>
 
 #include <stdexcept>
@@ -55,8 +55,8 @@ using PlanTuple = std::pair<std::vector<PhaseTuple>, std::vector<std::vector<std
 template <std::size_t kBytes>
 std::array<std::uint8_t, kBytes> header(const nb::bytes& bytes) {
     if (bytes.size() != kBytes)
-        throw std::invalid_argument("a template of " + std::to_string(bytes.size()) + " bytes; it has " +
-                                    std::to_string(kBytes));
+        throw std::invalid_argument("a header template has " + std::to_string(bytes.size()) +
+                                    " bytes; give " + std::to_string(kBytes) + " bytes");
     std::array<std::uint8_t, kBytes> out{};
     std::copy_n(reinterpret_cast<const std::uint8_t*>(bytes.c_str()), kBytes, out.begin());
     return out;
@@ -69,11 +69,15 @@ PeerSpec peer_of(const PeerTuple& given) {
     peer.address = address;
     peer.lbs = lbs;
     peer.ack_lbs = ack_lbs;
-    if (lbs.empty()) throw std::invalid_argument("peer " + std::to_string(rank) + ": no connection");
+    if (lbs.empty())
+        throw std::invalid_argument("peer " + std::to_string(rank) +
+                                    " has no connection; give at least one load-balance value of data");
     if (paths) {
         if (paths->size() != kBuckets || (!weights.empty() && weights.size() != kBuckets))
-            throw std::invalid_argument("peer " + std::to_string(rank) + ": there must be " +
-                                        std::to_string(kBuckets) + " paths and weights");
+            throw std::invalid_argument("peer " + std::to_string(rank) + " has " +
+                                        std::to_string(paths->size()) + " paths and " +
+                                        std::to_string(weights.size()) + " weights; give " +
+                                        std::to_string(kBuckets) + " paths, and as many weights or none");
         peer.shares.emplace();
         std::copy(paths->begin(), paths->end(), peer.shares->paths.begin());
         peer.shares->weights = weights;
@@ -142,8 +146,10 @@ void check_size(const Rank& rank, std::size_t bytes) {
     const SliceTable& table = *rank.table;
     for (std::size_t index = 0; index < table.offset.size(); ++index)
         if (table.offset[index] + table.size[index] > bytes)
-            throw std::invalid_argument("an array of " + std::to_string(bytes) +
-                                        " bytes is shorter than its slices");
+            throw std::invalid_argument("the array has " + std::to_string(bytes) + " bytes, but slice " +
+                                        std::to_string(index) + " ends at byte " +
+                                        std::to_string(table.offset[index] + table.size[index]) +
+                                        "; give a longer array");
 }
 
 Bytes to_data(const Rank& rank, const Data& data) {
@@ -177,14 +183,16 @@ nb::object reduction_of(const Participant& agent) {
     return nb::make_tuple(s->read, s->written, s->busy, s->core, s->sram_peak, s->spilled);
 }
 
-// True for the CCU, rate in bit/s, SRAM in bytes, percent of the cores.
+// True for the CCU; rate in bit/s; SRAM in bytes; percentage of busy cores. No value: no limit.
 using ReductionTuple =
     std::tuple<bool, std::optional<std::uint64_t>, std::optional<std::uint64_t>, std::uint32_t>;
 
 std::optional<Reduction> reduction_from(const std::optional<ReductionTuple>& given) {
     if (!given) return std::nullopt;
     const auto& [ccu, rate, sram, percent] = *given;
-    if (rate == 0) throw std::invalid_argument("a reduction of 0 bit/s");
+    if (rate == 0)
+        throw std::invalid_argument(
+            "the reduction has a rate of 0 bit/s; give a positive rate, or None for no limit");
     return Reduction{ccu, rate, sram, percent};
 }
 
@@ -196,7 +204,7 @@ void make_agent(Agent* self, std::shared_ptr<const Rank> rank, std::shared_ptr<B
     new (self) Agent(std::move(rank), std::move(array), job, parameters, std::move(unit));
 }
 
-// The array's bytes, which the agent goes on to change.
+// Return the array's bytes, not a copy: the agent changes them until it has finished.
 nb::object array_of(const Participant& agent) {
     auto* const shared = new std::shared_ptr<Bytes>(agent.result());
     const nb::capsule owner(shared, [](void* p) noexcept { delete static_cast<std::shared_ptr<Bytes>*>(p); });
@@ -393,7 +401,8 @@ void bind_hosts(nb::module_& m) {
                const std::string& spray, std::uint32_t entropies, std::uint64_t seed,
                const std::optional<std::pair<std::int64_t, std::int64_t>>& credits, bool go_back) {
                 if (window < 1 || window > kMaxWindow)
-                    throw std::invalid_argument("a window of " + std::to_string(window) + " frames");
+                    throw std::invalid_argument("the window is " + std::to_string(window) +
+                                                " frames; give 1 to " + std::to_string(kMaxWindow));
                 new (self) TransportParameters{
                     window,      ack_every,
                     ack_delay,   initial_rto,
@@ -404,7 +413,7 @@ void bind_hosts(nb::module_& m) {
                     adaptive,    {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)}};
                 self->lossy = lossy;
                 if (go_back && congestion.is_none())
-                    throw std::invalid_argument("go-back-N without congestion control");
+                    throw std::invalid_argument("go-back-N needs congestion control; give `congestion`");
                 self->go_back = go_back;
                 if (!spray.empty()) make_entropies(spray, entropies, seed);  // invalid_argument before a run
                 self->spray = spray;
@@ -416,7 +425,10 @@ void bind_hosts(nb::module_& m) {
                 self->frame_bytes = chosen.facts.frame_bytes;
                 if (!credits) return;
                 if (credits->first < 1 || credits->second < 1)
-                    throw std::invalid_argument("first credit and rate of credits must be positive");
+                    throw std::invalid_argument("the first credit is " + std::to_string(credits->first) +
+                                                " bytes and the rate of credits " +
+                                                std::to_string(credits->second) +
+                                                " bit/s; give positive values");
                 self->credits = CreditParameters{credits->first, credits->second};
             },
             nb::kw_only(), nb::arg("window"), nb::arg("ack_every"), nb::arg("ack_delay_ps"),

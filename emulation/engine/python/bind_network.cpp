@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bindings of Network, and Python handlers as applications.
+// Bindings of Network, and the wrapper of Python handlers as applications.
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -17,8 +17,8 @@ namespace railyard {
 
 namespace {
 
-// A Python handler as an application: its start(now), on_frame(bytes, now) and on_timer(now) return
-// ([(frame, vl), ...], deadline or None).
+// Wrapper of a Python handler as an application. The handler's start(now), on_frame(bytes, now) and
+// on_timer(now) return ([(frame, vl), ...], deadline or None).
 class PythonStation : public Application {
    public:
     explicit PythonStation(nb::object handler) : handler_(std::move(handler)) {}
@@ -35,7 +35,7 @@ class PythonStation : public Application {
     nb::object handler_;
 };
 
-// Return a frame with its headers converted, for the control plane.
+// Return a copy of a frame whose headers `convert` has converted.
 nb::bytes converted(const nb::bytes& bytes, void (*convert)(Frame&)) {
     FramePool pool;
     const FrameHandle frame = pool.acquire(bytes.c_str(), bytes.size());
@@ -60,14 +60,15 @@ LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::
     LinkConfig config{rate, delay, credit, queue};
     const auto* name = std::find(std::begin(kNames), std::end(kNames), scheduler);
     if (name == std::end(kNames))
-        throw std::invalid_argument("scheduler " + scheduler + " is none of strict, round-robin, deficit");
+        throw std::invalid_argument("scheduler " + scheduler +
+                                    " is unknown; use strict, round-robin or deficit");
     config.policy = std::move(policy);
     config.scheduler = static_cast<Scheduler>(name - std::begin(kNames));
     config.quanta.fill(4096);
     if (quanta && quanta->size() != kPriorities)
-        throw std::invalid_argument(std::to_string(quanta->size()) +
-                                    " quanta; there must be one for each of the " +
-                                    std::to_string(kPriorities) + " VLs");
+        throw std::invalid_argument("there are " + std::to_string(quanta->size()) +
+                                    " quanta; give one for each of the " + std::to_string(kPriorities) +
+                                    " VLs");
     if (quanta) std::copy(quanta->begin(), quanta->end(), config.quanta.begin());
     return config;
 }
@@ -445,7 +446,9 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
                 const LockedSwitch s(n, sw);
                 if (!s.program().traced)
-                    throw std::invalid_argument("switch " + s->name() + " runs a program without notes");
+                    throw std::invalid_argument(
+                        "switch " + s->name() +
+                        " runs a program that is not traced; load the program with traced=True");
                 std::vector<TraceStep> steps;
                 nb::list sent;
                 for (const auto& [egress, bytes] : trace(n, sw, port, view(frame), steps))
@@ -491,8 +494,11 @@ void bind_network(nb::module_& m) {
                const std::optional<
                    std::tuple<std::int64_t, std::int64_t, std::int64_t, Time, Time, std::uint32_t>>& pauses) {
                 if (queues.size() != kVls || trimmed.size() != 2 || std::max(trimmed[0], trimmed[1]) >= kVls)
-                    throw std::invalid_argument("a queue policy has " + std::to_string(kVls) +
-                                                " queues, and the VLs of both lanes for trimmed frames");
+                    throw std::invalid_argument("a queue policy needs " + std::to_string(kVls) +
+                                                " queues and, for trimmed frames, 2 lanes below " +
+                                                std::to_string(kVls) + "; got " +
+                                                std::to_string(queues.size()) + " queues and " +
+                                                std::to_string(trimmed.size()) + " lanes");
                 new (self) QueuePolicy;
                 for (std::size_t vl = 0; vl < kVls; ++vl) {
                     const auto& [bytes, frames, trims] = queues[vl];
@@ -503,7 +509,8 @@ void bind_network(nb::module_& m) {
                 const auto& [xoff, xon, headroom, watchdog, restore, lanes] = *pauses;
                 if (xon < 0 || xon > xoff || headroom < 0 || watchdog < 0 || restore < 0)
                     throw std::invalid_argument(
-                        "priority flow control with negative bytes or times, or XON above XOFF");
+                        "priority flow control has negative bytes or times, or XON above XOFF; give values "
+                        "of at least 0, and XON up to XOFF");
                 self->pauses = PausePolicy{xoff, xon, headroom, watchdog, restore, lanes};
             },
             nb::arg("queues"), nb::arg("trimmed"), nb::arg("pauses") = nb::none());

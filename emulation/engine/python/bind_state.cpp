@@ -163,7 +163,9 @@ void bind_registers(nb::class_<SwitchSet>& c) {
                 const LockedSwitch s(n, sw);
                 std::vector<std::uint64_t> words;
                 if (!to_limbs(view(value), s.program().registers.at(at).bits, words))
-                    throw std::invalid_argument("a register value wider than the register");
+                    throw std::invalid_argument("a register value of " + std::to_string(value.size()) +
+                                                " bytes is wider than the register; give at most " +
+                                                std::to_string(s.program().registers.at(at).bits) + " bits");
                 std::copy(words.begin(), words.end(), cell(s, at, i));
             },
             nb::sig("def register_write_bytes(self, switch: int, register: int, index: int, value: bytes, /) "
@@ -225,7 +227,7 @@ void bind_state(nb::class_<SwitchSet>& c) {
             "Replace the members of a parser value set by (value, mask) pairs.\n"
             "\n"
             "A value or mask is the concatenation of the key's fields, each padded to whole bytes.")
-        // Turn log_msg lines into control items; without logging, lines are not formatted.
+        // Log lines become control items. Without a log the switch does not format lines.
         .def(
             "set_logging",
             [](SwitchSet& n, Index<Switch> sw, bool on) {

@@ -9,7 +9,8 @@ namespace railyard {
 
 namespace {
 
-// Return the processor seconds of running a frame `count` times up to each stage, cumulatively.
+// Return the processor seconds of running a frame `count` times up to each stage. The time of a stage
+// includes the earlier stages.
 std::vector<double> profile(SwitchSet& set, Index<Switch> sw, std::uint32_t port, std::string_view bytes,
                             std::uint64_t count) {
     const LockedSwitch s(set, sw);
@@ -109,7 +110,7 @@ void bind_switches(nb::module_& m) {
             "digest: `value` is the handle of the digest, `bytes` are its fields.\n"
             "idle: table `value` has entries for table_aged().\n"
             "log: `bytes` is the line.");
-    // Translate std::system_error to OSError with its errno, by which callers choose the remedy.
+    // Translate std::system_error to OSError with an errno: callers choose the remedy by the errno.
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         try {
             std::rethrow_exception(p);

@@ -55,7 +55,8 @@ namespace {
 
 Index<Action> to_action(int number) { return Index<Action>(static_cast<std::size_t>(number)); }
 
-// Convert keys and return the status of apply(table, match); Invalid if a key does not fit.
+// Convert the keys and return the status of apply(table, match). Return Invalid if a key is too wide, or if
+// their number is wrong.
 template <typename Do>
 int with_match(const LockedSwitch& s, std::size_t table, const nb::list& keys, const Do& apply) {
     Table& t = s->table(table);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bindings of members of in-network reductions, driven by a network or, frame by frame, from Python.
+// Bindings of members of in-network reductions. A network runs a member, or Python calls the member for each
+// event.
 #include <nanobind/ndarray.h>
 
 #include <stdexcept>
@@ -20,7 +21,9 @@ using Data = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::devi
 
 TreePort port_of(const PortTuple& given) {
     const auto& [tree, port, next, leaves, window, first_block] = given;
-    if (window < 1) throw std::invalid_argument("a tree with a window of 0 slots");
+    if (window < 1)
+        throw std::invalid_argument("tree " + std::to_string(tree) +
+                                    " has a window of 0 frames; give at least 1");
     return {tree, port, next, leaves, window, first_block};
 }
 
@@ -28,7 +31,8 @@ void make_blocks(TreeBlocks* self, const Column& starts, const Column& stops, co
                  const Column& owners) {
     const std::size_t count = starts.size();
     if (stops.size() != count || sources.size() != count || owners.size() != count)
-        throw std::invalid_argument("columns of blocks have different lengths");
+        throw std::invalid_argument(
+            "the columns of blocks differ in length; give a start, stop, source and owner for each block");
     new (self) TreeBlocks;
     self->all.reserve(count);
     for (std::size_t i = 0; i < count; ++i)

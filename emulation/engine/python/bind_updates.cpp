@@ -9,11 +9,11 @@ namespace railyard {
 
 namespace {
 
-// Most updates applied under the set's lock before frames get a turn.
+// Largest number of updates that are applied before the set's lock is released, so that frames get a turn.
 constexpr std::size_t kUpdatesAtOnce = 64;
 
-// Layouts as Python tuples: (id, match kind, masked) of a field, (id, bits) of a parameter, (id, handle,
-// parameters) of an action, (id, handle, fields, actions) of a table.
+// Layouts as Python tuples. Field: (id, match kind, masked). Parameter: (id, bits). Action: (id, handle,
+// parameters). Table: (id, handle, fields, actions).
 using FieldTuple = std::tuple<std::uint32_t, std::string, bool>;
 using ParameterTuple = std::pair<std::uint32_t, unsigned>;
 using ActionTuple = std::tuple<std::uint32_t, std::size_t, std::vector<ParameterTuple>>;
@@ -25,7 +25,8 @@ MatchKind kind_of(const std::string& name) {
     if (name == "ternary") return MatchKind::Ternary;
     if (name == "range") return MatchKind::Range;
     if (name == "optional") return MatchKind::Optional;
-    throw std::invalid_argument("match kind " + name);
+    throw std::invalid_argument("match kind " + name +
+                                " is unknown; use exact, lpm, ternary, range or optional");
 }
 
 ActionLayout layout_of(const Program& program, const ActionTuple& given) {
@@ -33,7 +34,9 @@ ActionLayout layout_of(const Program& program, const ActionTuple& given) {
     ActionLayout layout{id, Index<Action>(handle), {}};
     const Action& action = program.actions.at(layout.action);
     const auto& own = action.parameters;
-    if (own.size() != parameters.size()) throw std::invalid_argument("parameters of action " + action.name);
+    if (own.size() != parameters.size())
+        throw std::invalid_argument("action " + action.name + " has " + std::to_string(own.size()) +
+                                    " parameters; the layout has " + std::to_string(parameters.size()));
     for (std::size_t i = 0; i < own.size(); ++i)
         layout.parameters.push_back({parameters[i].first, std::min(parameters[i].second, own[i].bits)});
     return layout;
@@ -42,7 +45,9 @@ ActionLayout layout_of(const Program& program, const ActionTuple& given) {
 EntryLayout layout_of(const Program& program, const TableTuple& given) {
     const auto& [id, handle, fields, actions] = given;
     const TableSpec& table = program.tables.at(handle);
-    if (fields.size() != table.keys.size()) throw std::invalid_argument("key of table " + table.name);
+    if (fields.size() != table.keys.size())
+        throw std::invalid_argument("table " + table.name + " has " + std::to_string(table.keys.size()) +
+                                    " match fields; the layout has " + std::to_string(fields.size()));
     EntryLayout layout{id, handle, false, {}, {}};
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto& [field_id, match, masked] = fields[i];
@@ -80,7 +85,7 @@ void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches) {
         .def(
             "skip",
             [](EntryUpdates& updates) {
-                if (updates.ended()) throw std::out_of_range("no update is left");
+                if (updates.ended()) throw std::out_of_range("no update is left to skip");
                 updates.skip();
             },
             "Skip the next update. IndexError if no update is left.");

@@ -53,7 +53,7 @@ nb::object array_of(const std::vector<std::int64_t>& values) {
     return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(copy->data(), {copy->size()}, owner));
 }
 
-// Run until an event that the caller has to handle; return it.
+// Run until there are events that the caller must handle; return these events.
 nb::object run(HostDriver& driver) {
     for (;;) {
         const bool quiet = [&] {
@@ -84,7 +84,9 @@ void bind_driver(nb::module_& m) {
             "add",
             [](HostDriver& driver, const nb::object& host, int fd, const Count& arrived,
                std::size_t ring_bytes) {
-                if (arrived.size() != 1) throw std::invalid_argument("a host has one count of bytes");
+                if (arrived.size() != 1)
+                    throw std::invalid_argument("`arrived` has " + std::to_string(arrived.size()) +
+                                                " elements; give an array with one int64");
                 return driver.add(guest_of(host), fd, arrived.data(), ring_bytes);
             },
             nb::arg("host"), nb::arg("fd"), nb::arg("arrived"), nb::arg("ring_bytes"), nb::keep_alive<1, 4>(),

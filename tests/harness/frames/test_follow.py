@@ -251,7 +251,7 @@ def test_a_program_without_notes_is_not_traced():
     with pytest.raises(ValueError, match="plain has no program"):
         network.trace(switch, 0, bytes(60))
     network.set_program(switch, Program((PROGRAMS / "ub_npu.json").read_bytes()))
-    with pytest.raises(ValueError, match="plain runs a program without notes"):
+    with pytest.raises(ValueError, match="plain runs a program that is not traced"):
         network.trace(switch, 0, bytes(60))
 
 

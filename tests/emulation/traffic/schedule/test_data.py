@@ -100,7 +100,7 @@ def test_the_engine_draws_what_numpy_draws(elements: int) -> None:
     total = np.full(elements, 7, np.uint32)
     random_elements(5, elements, 3).add_to(total)
     assert total.tobytes() == (expected.view(np.uint32) + np.uint32(7)).tobytes()
-    with pytest.raises(ValueError, match="an array of 3 elements instead of"):
+    with pytest.raises(ValueError, match="the array has 3 elements; give an array of"):
         random_elements(5, elements, 3).fill(np.empty(3, np.uint32))
 
 
