@@ -8,7 +8,7 @@ namespace railyard {
 
 namespace {
 
-// Tags of p4/v1/p4runtime.proto: field number << 3, | 2 for a message or | 0 for a number.
+// Tags of fields in p4/v1/p4runtime.proto: field number << 3 | type. Type 2 is a message, type 0 a number.
 constexpr char kEntities = 1 << 3 | 2;      // of ReadResponse
 constexpr char kCounterEntry = 7 << 3 | 2;  // of Entity
 constexpr char kCounterId = 1 << 3, kIndex = 2 << 3 | 2, kData = 3 << 3 | 2;

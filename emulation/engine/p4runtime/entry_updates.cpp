@@ -37,7 +37,8 @@ namespace action {
 constexpr std::uint32_t kActionId = 1, kParams = 4, kParamId = 2, kParamValue = 3;
 }
 
-// Get the only field of a message, bytes with field number `number`; return false for other messages.
+// Get the bytes of the only field of a message, which must have the field number `number`; return false for
+// other messages.
 bool only_bytes(std::string_view message, std::uint32_t number, std::string_view& out) {
     WireReader reader(message);
     WireField field;
@@ -46,8 +47,8 @@ bool only_bytes(std::string_view message, std::uint32_t number, std::string_view
     return !reader.next(field) && reader.regular();
 }
 
-// Get the two fields of a message, a number and bytes, each at most once; an absent field leaves its output
-// unchanged. Return false for other messages.
+// Get the number field and the bytes field of a message. If a field is absent, its output does not change.
+// Return false if the message has other fields, or a field twice.
 bool number_and_bytes(std::string_view message, std::uint32_t number, std::uint64_t& value,
                       std::uint32_t bytes_number, std::string_view& bytes) {
     WireReader reader(message);
@@ -67,7 +68,8 @@ bool number_and_bytes(std::string_view message, std::uint32_t number, std::uint6
     return reader.regular();
 }
 
-// Get the two bytestrings of a ternary match or range; return false for other messages.
+// Get the two bytestrings of a ternary match or range: value and mask, or low and high end. Return false for
+// other messages.
 bool two_bytestrings(std::string_view message, std::string_view& value, std::string_view& extra) {
     WireReader reader(message);
     WireField field;
@@ -236,7 +238,8 @@ bool EntryUpdates::read_like(const Known& known, std::string_view message) {
 }
 
 void EntryUpdates::remember(std::string_view message) {
-    // numbers_ lacks fields of other match kinds and longer numbers: such updates get no pattern.
+    // numbers_ has only exact fields, and numbers that note() accepts. An update with another field gets no
+    // pattern.
     const std::size_t parameters = has_action_ ? entry_.parameters.size() : 0;
     if (message.size() >= kLongestPattern || numbers_.size() != layout_->fields.size() + parameters) return;
     if (known_.empty()) known_.resize(kLongestPattern);
@@ -275,7 +278,8 @@ bool EntryUpdates::decode(const EntryLayouts& layouts, std::string_view message)
     WireReader reader(message);
     WireField field;
     while (reader.next(field)) {
-        // The table's id is needed to read other fields; canonical messages have it first.
+        // Other fields can be read only when the table is known. Canonical messages begin with the table's
+        // id.
         if (layout_ == nullptr) {
             if (field.number != table_entry::kTableId || field.is_bytes || !is_uint32(field.value))
                 return false;

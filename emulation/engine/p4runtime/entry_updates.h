@@ -25,7 +25,7 @@ namespace railyard {
 struct MatchFieldLayout {
     std::uint32_t id;
     MatchKind kind;  // in the p4info
-    bool masked;     // optional in the p4info, ternary in the program
+    bool masked;     // true: the field is optional in the p4info, ternary in the program
     unsigned bits;
 };
 
@@ -41,11 +41,11 @@ struct ActionLayout {
     std::vector<ParameterLayout> parameters;
 };
 
-// P4Runtime ids of a table: match fields in the order of the program's key, and its actions.
+// P4Runtime ids of a table, of its match fields in the order of the program's key, and of its actions.
 struct EntryLayout {
     std::uint32_t id;
     std::size_t table;
-    bool ordered;  // keys can overlap, so that entries need priorities
+    bool ordered;  // true: keys can overlap, so that entries need priorities
     std::vector<MatchFieldLayout> fields;
     std::vector<ActionLayout> actions;
 };
@@ -75,14 +75,15 @@ class EntryUpdates {
     bool ended() const { return position_ == updates_.size(); }
     // Return true if the fast path can read every update.
     bool plain(const EntryLayouts& layouts);
-    // Apply up to `most` updates. Return false, with position() at the update, if the server must handle one.
+    // Apply up to `most` updates. Return false if the server must handle an update; position() is its index.
     bool apply(Switch& to, const EntryLayouts& layouts, std::size_t most);
     void skip() { ++position_; }
 
    private:
     // Updates of at least this many bytes get no pattern.
     static constexpr std::size_t kLongestPattern = 256;
-    // Most patterns of the same length, which may differ in the sizes of numbers.
+    // Largest number of patterns for a length of updates. Patterns of a length differ, for example, in the
+    // sizes of numbers.
     static constexpr std::size_t kMostAlike = 4;
     // A pattern, with the properties common to its updates.
     struct Known {
@@ -97,7 +98,7 @@ class EntryUpdates {
 
     // Read a serialised Update into the members below; return false if the fast path cannot read it.
     bool read(const EntryLayouts& layouts, std::string_view message);
-    // Read an update that matches a known pattern; return false if there is none.
+    // Read an update by a known pattern; return false if no pattern matches.
     bool read_like_known(std::string_view message);
     bool read_like(const Known& known, std::string_view message);
     // Add a pattern of the update decoded last, if it has only exact fields and numbers of up to 64 bits.
@@ -119,7 +120,7 @@ class EntryUpdates {
     std::uint64_t type_ = 0;
     const EntryLayout* layout_ = nullptr;
     EntrySpec entry_;
-    std::vector<bool> given_;  // by match field: the entry has it
+    std::vector<bool> given_;  // by match field: true if the entry has the field
     bool has_action_ = false;
     std::vector<std::uint64_t> number_;
     // Numbers of exact fields and parameters that fit a pattern; index: the field, or fields + the parameter.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fast recognition of updates that differ from an earlier update only in their numbers.
+// Fast reader of updates that differ from an earlier update only in their numbers.
 //
-// A controller fills a table with updates of the same fields. Two such updates of the same length differ only
-// in the bytes of the numbers, unless the sizes of numbers differ: then the lengths before them differ, too.
+// A controller fills a table with updates that have equal fields. If the numbers of two such updates have
+// equal sizes, the updates differ only in the bytes of the numbers. If the sizes differ, the length bytes
+// before the numbers differ, too, so that the second update does not match the pattern of the first.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace railyard {
 // The bytes of an update, and the positions of its numbers.
 class UpdatePattern {
    public:
-    // Bytes after an update that must be readable, since read() compares whole words.
+    // Number of readable bytes that must follow an update, since read() compares whole words.
     static constexpr std::size_t kPadding = 8;
     // A number of at most 64 bits and kMostBytes bytes.
     struct Number {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader of the protocol buffers' wire format, as far as messages of table entries use it.
+// Reader of the wire format of protocol buffers, for the types of fields in messages of table entries.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// A field of a message: its number, and a value or bytes (a string, or a nested message).
+// A field of a message: its number, and a value (of a number) or bytes (of a string or a nested message).
 struct WireField {
     std::uint32_t number = 0;
     bool is_bytes = false;
