@@ -550,8 +550,9 @@ class Participant(Application):
 
     def array(self) -> Any:
         """
-        Return the bytes of the agent's array, not a copy: the agent changes them until it has
-        finished.
+        Return the bytes of the agent's array, without a copy.
+
+        The agent changes them until it has finished.
         """
 
 class Budget:
@@ -616,8 +617,9 @@ class Agent(Participant):
     @property
     def spans(self, /) -> list[tuple[int, int]]:
         """
-        Opening time and end time of each task in ps, -1 for a time still to come; empty without
-        tasks.
+        Opening time and end time of each task, in ps.
+
+        -1 is a time still to come. The list is empty if the rank has no tasks.
         """
 
 class Concurrent(Participant):

@@ -289,8 +289,9 @@ void bind_participant(nb::module_& m) {
              "\n"
              "None if the agent has no model of the NPU's reducer.")
         .def("array", array_of, nb::sig("def array(self) -> typing.Any"),
-             "Return the bytes of the agent's array, not a copy: the agent changes them until it has\n"
-             "finished.");
+             "Return the bytes of the agent's array, without a copy.\n"
+             "\n"
+             "The agent changes them until it has finished.");
 }
 
 void bind_saturator(nb::module_& m) {
@@ -485,8 +486,9 @@ void bind_hosts(nb::module_& m) {
                 return spans;
             },
             nb::for_getter(nb::sig("def spans(self, /) -> list[tuple[int, int]]")),
-            "Opening time and end time of each task in ps, -1 for a time still to come; empty without\n"
-            "tasks.");
+            "Opening time and end time of each task, in ps.\n"
+            "\n"
+            "-1 is a time still to come. The list is empty if the rank has no tasks.");
     nb::class_<Concurrent, Participant>(
         m, "Concurrent",
         "Agents of an NPU in collectives that begin and end independently.\n"
