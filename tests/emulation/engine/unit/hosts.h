@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helpers of the tests of hosts: a microsecond, and templates of the headers of frames.
+#pragma once
+
+#include "common.h"
+#include "hosts/messages/codec.h"
+
+namespace railyard::unit {
+
+inline constexpr Time kUs = 1'000'000;  // in picoseconds
+
+// Return headers with the fields that are the same for all connections, as emulation/traffic makes them.
+inline Templates templates() {
+    Templates made;
+    for (std::uint8_t* const header : {made.data.data(), made.ack.data()}) {
+        header[12] = 0x88, header[13] = 0xB5;
+        header[15] = 0x06;  // LPH.cfg: CNA16
+    }
+    made.data[26] = kOpcodeData;
+    made.ack[26] = kOpcodeAck;
+    return made;
+}
+
+}  // namespace railyard::unit

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums in a fixed order, and the time and memory that a reduction takes.
+#include "common.h"
+#include "hosts/reduction/reduce.h"
+#include "hosts/reduction/reduction.h"
+
+namespace railyard {
+namespace {
+
+TEST(Sums, OfInt32WrapAndAreInOrder) {
+    const std::vector<std::uint32_t> a{0xFFFFFFFF, 1, 5}, b{1, 2, 6}, c{1, 3, 7};
+    std::vector<std::uint32_t> own(3);
+    const auto bytes = [](const std::vector<std::uint32_t>& v) {
+        return reinterpret_cast<const std::uint8_t*>(v.data());
+    };
+    std::vector<std::uint8_t> room;
+    combine_in_order(reinterpret_cast<std::uint8_t*>(own.data()), {bytes(a), bytes(b), bytes(c)}, 12, kInt32,
+                     kReduce, room);
+    EXPECT_EQ(own, (std::vector<std::uint32_t>{1, 6, 18}));
+}
+
+TEST(Sums, OfFloatsDependOnTheOrderWhichIsKept) {
+    const float big = 1e8F, small = 4.0F;
+    std::vector<float> own{small};
+    std::vector<std::uint8_t> room;
+    const auto bytes = [](const float& f) { return reinterpret_cast<const std::uint8_t*>(&f); };
+    const float minus = -big;
+    combine_in_order(reinterpret_cast<std::uint8_t*>(own.data()), {bytes(big), bytes(own[0]), bytes(minus)},
+                     4, kFloat32, kReduce, room);
+    EXPECT_EQ(own[0], (big + small) + minus);
+}
+
+TEST(Sums, TheOwnArrayMayBeALaterTerm) {
+    std::vector<std::uint32_t> own{5, 6}, other{1, 2}, third{10, 20};
+    const auto bytes = [](const std::vector<std::uint32_t>& v) {
+        return reinterpret_cast<const std::uint8_t*>(v.data());
+    };
+    std::vector<std::uint8_t> room;
+    combine_in_order(reinterpret_cast<std::uint8_t*>(own.data()), {bytes(other), bytes(third), bytes(own)}, 8,
+                     kInt32, kReduce, room);
+    EXPECT_EQ(own, (std::vector<std::uint32_t>{16, 28}));
+}
+
+TEST(ReductionUnit, DoesOneTaskAfterTheOther) {
+    ReductionUnit unit({.ccu = true, .rate_bps = 8'000'000'000, .sram_bytes = 100});  // 1 byte per ns
+    EXPECT_EQ(unit.work(10, 2, 0), 20'000);
+    EXPECT_EQ(unit.work(10, 1, 5'000), 30'000);
+    EXPECT_EQ(unit.work(10, 1, 50'000), 60'000);
+    EXPECT_EQ(unit.stats().busy, 40'000);
+    EXPECT_EQ(unit.core(), 0);
+}
+
+TEST(ReductionUnit, CoresLoseTheirShareOfTheTime) {
+    ReductionUnit unit(
+        {.ccu = false, .rate_bps = 8'000'000'000, .sram_bytes = std::nullopt, .core_percent = 25});
+    unit.work(100, 1, 0);
+    EXPECT_EQ(unit.core(), 25'000);
+    EXPECT_EQ(ReductionUnit(Reduction{}).work(1000, 5, 7), 7);  // without a rate, no time passes
+}
+
+TEST(ReductionUnit, SpillsWhatSramDoesNotHold) {
+    ReductionUnit unit({.ccu = true, .rate_bps = std::nullopt, .sram_bytes = 100});
+    EXPECT_TRUE(unit.claim(60));
+    EXPECT_FALSE(unit.claim(60));
+    EXPECT_TRUE(unit.claim(40));
+    unit.free(60);
+    EXPECT_TRUE(unit.claim(60));
+    EXPECT_EQ(unit.stats().spilled, 60U);
+    EXPECT_EQ(unit.stats().sram_peak, 100U);
+}
+
+}  // namespace
+}  // namespace railyard
