@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helpers of the tests of tables: a program with actions, and a table with any keys.
+#pragma once
+
+#include "common.h"
+#include "tables/table.h"
+
+namespace railyard::unit {
+
+using Limbs = std::vector<std::uint64_t>;
+
+// A program with four actions, which have one parameter each, except for `bare`. The tables of the tests
+// refer to it, and `stranger` belongs to none of them.
+struct Actions {
+    Program program;
+    Index<Action> answer{0}, other{1}, bare{2}, stranger{3};
+
+    Actions() {
+        for (const char* const name : {"answer", "other", "bare", "stranger"}) {
+            Action action;
+            action.name = name;
+            action.code = static_cast<Place>(10 * program.actions.size());
+            if (action.name != "bare") {
+                action.parameter_limbs = 1;
+                action.targets = {99};
+            }
+            program.actions.push_back(action);
+        }
+    }
+};
+
+// One table of a switch, with keys from slot 0 on.
+class OneTable {
+   public:
+    OneTable(Actions& actions, std::vector<Key> keys, std::size_t size = 8) : actions_(actions) {
+        Slot slot = 0;
+        for (Key& key : keys) {
+            key.slot = slot;
+            slot = static_cast<Slot>(slot + limbs(key.bits));
+        }
+        spec.keys = std::move(keys);
+        spec.actions = {actions.answer, actions.other, actions.bare};
+        spec.next_by_action = {1, 2, 3};
+        spec.parameter_limbs = 1;
+        spec.default_action = actions.bare;
+        spec.size = size;
+        spec.counted = true;
+    }
+    // Make the table. Call this again after a change of `spec`.
+    Table& make(Profile* profile = nullptr) {
+        layout = std::make_unique<TableLayout>(actions_.program, spec);
+        content = std::make_shared<TableContent>(*layout);
+        table = std::make_unique<Table>(*layout, content, profile);
+        return *table;
+    }
+    EntrySpec entry(std::vector<MatchValue> match, std::uint64_t parameter, int priority = 0) const {
+        return {std::move(match), priority, Target::Action, actions_.answer, {parameter}};
+    }
+    // Return the parameter of the entry that matches these slots of the key; nothing on a miss.
+    std::optional<std::uint64_t> find(const Limbs& slots) const {
+        const LookupResult result = content->lookup(slots.data());
+        if (!result.entry) return std::nullopt;
+        return *result.parameters;
+    }
+
+    TableSpec spec;
+    std::unique_ptr<TableLayout> layout;
+    std::shared_ptr<TableContent> content;
+    std::unique_ptr<Table> table;
+
+   private:
+    Actions& actions_;
+};
+
+}  // namespace railyard::unit
