@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fixture of the tests of switches: a switch that runs a program.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common.h"
+#include "switch/switch.h"
+
+namespace railyard::unit {
+
+struct Running : testing::Test {
+    FramePool pool;
+    ProgramShares shares;
+    std::unique_ptr<Switch> sw;
+
+    void start(const std::string& program) {
+        sw = std::make_unique<Switch>("s", 510, pool, shares);
+        sw->set_program(unit::program(program));
+    }
+    // Process a frame; return the port and the hexadecimal digits of each frame that leaves.
+    std::vector<std::pair<std::uint32_t, std::string>> process(const std::string& bytes,
+                                                               std::uint32_t port = 7) {
+        Outputs out;
+        sw->process(pool.acquire(bytes.data(), bytes.size()), port, 0, out);
+        std::vector<std::pair<std::uint32_t, std::string>> result;
+        for (const Output& o : out) result.emplace_back(o.port, digits(o.frame->view()));
+        return result;
+    }
+};
+
+}  // namespace railyard::unit
