@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
+from emulation.traffic.host.transport import MAX_WINDOW
 from harness.formats.htsim_traffic import read_matrix
 from harness.formats.imported import Imported
 from harness.formats.text import FileLocation, lines_of, open_file
@@ -225,6 +226,8 @@ def _settings(
             "params": {key: value for key, value in parameters.items() if value},
         },
     }
+    if by_hash:
+        transport["window"] = MAX_WINDOW
     if single:
         transport["connections"] = {"paths": "random", "count": 1}
     else:

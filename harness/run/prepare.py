@@ -168,7 +168,7 @@ def prepare(
         if variant.control.circuits == "per-job":
             _check_circuits(with_line, at, fabric, variant, jobs)
         transport = with_line(
-            (*at, "transport"), partial(transport_for, fabric, variant, chosen.strategy, jobs, scenario.seed)
+            (*at, "transport"), partial(transport_for, fabric, variant, chosen, jobs, scenario.seed)
         )
         routed = (chosen, routing.rules, routing.weights, routing.peers)
         same = (routed, variant.every_job, variant.cycles_allowed, variant.control.hash)

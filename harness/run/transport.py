@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
-from controller.schemes.strategy import Strategy
+from controller.schemes.registry import Routing
 from controller.tables.groups import lb_selects_path
 from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES, SRH_BYTES
 from emulation.traffic.host.congestion import CongestionChoice, PathFacts, congestion_choice
 from emulation.traffic.host.path_choice import SprayChoice
-from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.host.transport import MAX_PATH_WINDOW, TransportParameters
 from harness.errors import ScenarioError
+from harness.run.collectives.connections import sources_know_paths
 from harness.run.planning.job_plan import JobPlan
 from harness.scenario.schema import Variant
 from topologies import Fabric
@@ -20,7 +21,7 @@ __all__ = ["path_facts", "transport_for"]
 
 
 def transport_for(
-    fabric: Fabric, variant: Variant, strategy: Strategy, jobs: Sequence[JobPlan], seed: int
+    fabric: Fabric, variant: Variant, routing: Routing, jobs: Sequence[JobPlan], seed: int
 ) -> TransportParameters:
     """Return the transport parameters of a variant; `seed` seeds the random choices of spraying.
 
@@ -35,7 +36,13 @@ def transport_for(
             "which need all frames",
             remedy="leave out `queues:`",
         )
-    chosen = variant.transport
+    chosen, strategy = variant.transport, routing.strategy
+    if chosen.window > MAX_PATH_WINDOW and chosen.connections is None and sources_know_paths(fabric, routing):
+        raise ScenarioError(
+            f"`transport.window` is {chosen.window}, but sources know their paths, which takes a window of at "
+            f"most {MAX_PATH_WINDOW} frames",
+            remedy=f"give up to {MAX_PATH_WINDOW}, or take a fabric whose switches choose the paths",
+        )
     if strategy.spray and chosen.connections is not None:
         raise ScenarioError(
             f"the strategy {strategy.name} chooses a path for each frame, but `connections:` fix their paths",

@@ -71,7 +71,7 @@ class Transport(Model):
     path.
     """
 
-    window: Annotated[int, Field(ge=1, le=64)] = 64
+    window: Annotated[int, Field(ge=1, le=1024)] = 64
     ack_every: Annotated[int, Field(ge=1, le=64)] = 16
     initial_rto_us: Positive = 100.0
     min_rto_us: Positive | None = None

@@ -16,7 +16,7 @@ from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import Array, element_type
 from emulation.traffic.schedule.schedule import SlicedTraffic
-from tests.oracle.codec import is_marked, marked_buckets, scan
+from tests.oracle.codec import is_marked, marked_buckets, scan, skipped_frames
 from tests.oracle.connections import Peer, connect
 from tests.oracle.paths.sender import PathSender
 from tests.oracle.paths.spray import RoundTrips
@@ -138,7 +138,8 @@ class Agent(Slices):
             else:
                 sender = peer.senders[number]
                 measured = self._trips.peak
-                moved = sender.on_ack(fields[6], fields[8], now, fields[1], marked_buckets(frame))
+                marks, skipped = marked_buckets(frame), skipped_frames(frame)
+                moved = sender.on_ack(fields[6], fields[8], now, fields[1], marks, skipped)
                 if isinstance(sender, PathSender):
                     if sender.lost:
                         out.extend((again, self._vl) for again in sender.resend(now))

@@ -17,7 +17,14 @@ from emulation.traffic.frames.values import (
     decode_length,
     encode_length,
 )
-from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES, ETHERNET_BYTES, header, mac_bytes
+from emulation.traffic.frames.wire import (
+    ACK_BYTES,
+    DATA_HEADER_BYTES,
+    ETHERNET_BYTES,
+    MAP_STEP,
+    header,
+    mac_bytes,
+)
 
 __all__ = [
     "AckFields",
@@ -27,6 +34,7 @@ __all__ = [
     "is_marked",
     "iteration_of",
     "marked_buckets",
+    "skipped_frames",
     "parse",
     "scan",
 ]
@@ -83,6 +91,11 @@ class AckFields(NamedTuple):
 def is_marked(frame: bytes) -> bool:
     """Return whether a switch has marked a frame as it left a long queue."""
     return frame[_CC_AT] >> 5 == CC_CONGESTION >> 13 and frame[_CC_AT + 1] & 3 == CC_CONGESTION & 3
+
+
+def skipped_frames(acknowledgement: bytes) -> int:
+    """Return the number of frames between the first missing frame and the map of an acknowledgement."""
+    return acknowledgement[_MARKS_AT - 1] * MAP_STEP
 
 
 def marked_buckets(acknowledgement: bytes) -> int:
@@ -202,12 +215,15 @@ class AckWriter:
         self._queue = src_q
         self._connection = dst_q << 48
 
-    def frame(self, lb: int, ack_psn: int, sack: int, flags: int = 0, marks: int = 0) -> bytes:
+    def frame(
+        self, lb: int, ack_psn: int, sack: int, flags: int = 0, marks: int = 0, skipped: int = 0
+    ) -> bytes:
         """Return an acknowledgement of every PSN before `ack_psn` and of the later PSNs in the map `sack`.
 
-        `marks` are the buckets, a bit each, of marked frames that arrived since the last acknowledgement.
+        Bit i of the map stands for PSN ack_psn + 1 + skipped + i; `skipped` is a multiple of MAP_STEP. `marks`
+        are the buckets, a bit each, of marked frames that arrived since the last acknowledgement.
         """
-        word = self._connection | marks << 24 | ack_psn
+        word = self._connection | skipped // MAP_STEP << 40 | marks << 24 | ack_psn
         return self._prefix + _ACK.pack(lb, self._class, self._opcode, flags, self._queue, word, sack)
 
 

@@ -2,8 +2,8 @@
 """A reliable connection from one rank to another, sans-IO: a Sender at one end, a Receiver at the other.
 
 Frames carry 24-bit sequence numbers (PSN). Data are placed by offset, so frames out of order are accepted; an
-acknowledgement has the first missing PSN and a 64-bit map of the PSNs received after it. Retransmission is
-selective. A Sender triggers it by a timer only, since frames sprayed over many paths overtake each other even
+acknowledgement has the first missing PSN and a map of 64 PSNs after it, which ends near the PSN that arrived
+last if the window is larger than the map. Retransmission is selective. A Sender triggers it by a timer only, since frames sprayed over many paths overtake each other even
 without losses; a sender that knows its paths finds losses earlier (tests.oracle.paths.sender).
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Container
 from typing import Final
 
 from emulation.traffic.frames.values import Flags
-from emulation.traffic.frames.wire import PSN_MASK, readdress
+from emulation.traffic.frames.wire import MAP_FRAMES, MAP_STEP, PSN_MASK, readdress
 from emulation.traffic.host.path_choice import BUCKETS
 from emulation.traffic.host.transport import MAX_WINDOW, NEVER, TransportParameters
 from tests.oracle.codec import AckWriter, DataWriter
@@ -26,7 +26,9 @@ __all__ = [
     "Sender",
 ]
 
-SLOT: Final = MAX_WINDOW - 1  # 64 divides 2^24, so a PSN keeps its slot when PSNs wrap
+SLOT: Final = MAX_WINDOW - 1  # MAX_WINDOW divides 2^24, so a PSN keeps its slot when PSNs wrap
+# Distance in PSNs of two arrivals in a row above which one acknowledgement may not cover both.
+_MAP_REACH = MAP_FRAMES - MAP_STEP
 _HALF = 1 << 23
 ACK_NOW: Final = int(Flags.ACK_NOW)
 RETRANSMISSION: Final = int(Flags.RETRANSMISSION)
@@ -138,8 +140,13 @@ class Sender:
         if self._entropies is not None:
             self._entropies.note(lb, news, now)
 
-    def on_ack(self, ack_psn: int, sack: int, now: int, flags: int = 0, marks: int = 0) -> bool:
-        """Take an acknowledgement; return whether the window moved. Old or invalid ones change nothing."""
+    def on_ack(
+        self, ack_psn: int, sack: int, now: int, flags: int = 0, marks: int = 0, skipped: int = 0
+    ) -> bool:
+        """Take an acknowledgement; return whether the window moved. Old or invalid ones change nothing.
+
+        Bit i of `sack` stands for PSN ack_psn + 1 + skipped + i.
+        """
         self.acks += 1
         base = self._base
         flying = (self.next_psn - base) & PSN_MASK
@@ -147,7 +154,7 @@ class Sender:
         if moved > flying:
             return False
         left = flying - moved
-        news = (sack & ((1 << left - 1) - 1) if left > 1 else 0) if sack else 0
+        news = (sack << skipped & ((1 << left - 1) - 1) if left > 1 else 0) if sack else 0
         if self._entropies is not None:
             self._note_arrivals(moved, news, marks, now)
         if not moved:
@@ -164,7 +171,7 @@ class Sender:
         elif not self._again:
             self._sample(now - self._sent_at[(ack_psn - 1) & SLOT])
         self._base = ack_psn
-        self._sacked = news
+        self._sacked = self._sacked >> moved | news
         self.retries = 0
         self._rto = self._estimate()
         self.timer = now + self._rto if left else NEVER
@@ -251,6 +258,8 @@ class Receiver:
         "_last",
         "_lb",
         "_marks",
+        "_most",
+        "_newest",
         "_owed",
         "_paths",
         "_repeated",
@@ -280,6 +289,8 @@ class Receiver:
         self._spray = parameters.lb_mode or parameters.spray is not None
         self._lb = lb & 0xFF
         self._expected = parameters.first_psn
+        self._most = max(parameters.window, MAP_FRAMES)  # largest distance of a PSN from the first missing
+        self._newest = parameters.first_psn  # PSN of the frame that arrived last
         self._bitmap = 0  # bit i: expected + 1 + i is received
         self._unacknowledged = 0
         self._owed = -1  # PSN up to which all frames are to be acknowledged once they have arrived; -1: none
@@ -303,7 +314,7 @@ class Receiver:
             else:
                 self._expected = (psn + 1) & PSN_MASK
             new = True
-        elif ahead <= MAX_WINDOW:
+        elif ahead <= self._most:
             bit = 1 << ahead - 1
             new = not self._bitmap & bit
             self._bitmap |= bit
@@ -330,7 +341,10 @@ class Receiver:
         complete = self._owed >= 0 and (self._expected - self._owed - 1) & PSN_MASK < _HALF
         if complete:
             self._owed = -1
-        if complete or flags & ACK_NOW or self._unacknowledged >= self._ack_every:
+        apart = min((psn - self._newest) & PSN_MASK, (self._newest - psn) & PSN_MASK)
+        far = self._most > MAP_FRAMES and apart > _MAP_REACH
+        self._newest = psn
+        if complete or far or flags & ACK_NOW or self._unacknowledged >= self._ack_every:
             self.ack_at = now
         elif self._unacknowledged == 1:
             self.ack_at = now + self._ack_delay
@@ -364,4 +378,13 @@ class Receiver:
         self._wants_path = False
         self.ack_at = NEVER
         self.acks += 1
-        return self._writer.frame(lb, self._expected, self._bitmap, flags, marks)
+        skipped = self._skipped()
+        sack = self._bitmap >> skipped & (1 << MAP_FRAMES) - 1
+        return self._writer.frame(lb, self._expected, sack, flags, marks, skipped)
+
+    def _skipped(self) -> int:
+        """Return the number of frames between the first missing frame and the map of an acknowledgement."""
+        ahead = (self._newest - self._expected) & PSN_MASK
+        if ahead <= MAP_FRAMES or ahead >= _HALF:
+            return 0
+        return -(-(ahead - MAP_FRAMES) // MAP_STEP) * MAP_STEP

@@ -109,7 +109,7 @@ def ecmp_clos(
 
 
 def _addresses(hosts: int, tors: int, pods: int) -> AddressPlan:
-    """Return the fields of an address: class, pod, ToR of the pod, NPU of the ToR; TopologyError if too wide."""
+    """Return the address fields class, pod, ToR of the pod, NPU of the ToR; TopologyError if too wide."""
     bits = {"pod": (pods - 1).bit_length(), "tor": (tors - 1).bit_length(), "host": (hosts - 1).bit_length()}
     pad = CNA_BITS - _CLASS_BITS - sum(bits.values())
     if pad < 0:

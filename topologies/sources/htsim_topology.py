@@ -92,8 +92,8 @@ def htsim_graph(path: Path, text: str) -> "nx.MultiGraph":
 def htsim_clos(path: Path, text: str) -> Fabric | None:
     """Return the fabric of a file whose switches choose among equal uplinks by hash, as in htsim.
 
-    None if switches have parallel links (`Bundle`). Nodes have the names of `htsim_graph`. TopologyError names
-    the file and the faulty line.
+    None if switches have parallel links (`Bundle`). Nodes have the names of `htsim_graph`. TopologyError
+    names the file and the faulty line.
     """
     file = _checked(path, text)
     tors, aggs, cores = _counts(file)
@@ -271,6 +271,6 @@ def _graph(file: _File, tors: int, aggs: int, cores: int) -> "nx.MultiGraph":
 
 
 def _delay_ns(file: _File, tier: int) -> float:
-    """Return the delay of a link below a switch of a tier, with half the latency of the switches at its ends."""
+    """Return the delay of a link below a switch of a tier, half the latency of each end included."""
     ends = (tier, tier - 1) if tier else (tier,)
     return file.of(tier, "downlink_latency_ns") + sum(file.of(end, "switch_latency_ns") for end in ends) / 2

@@ -404,6 +404,9 @@ void bind_hosts(nb::module_& m) {
                 if (window < 1 || window > kMaxWindow)
                     throw std::invalid_argument("the window is " + std::to_string(window) +
                                                 " frames; give 1 to " + std::to_string(kMaxWindow));
+                if (ack_every < 1 || ack_every > kMapFrames)
+                    throw std::invalid_argument("an acknowledgement for " + std::to_string(ack_every) +
+                                                " frames; give 1 to " + std::to_string(kMapFrames));
                 new (self) TransportParameters{
                     window,      ack_every,
                     ack_delay,   initial_rto,

@@ -279,8 +279,8 @@ class RDH(Packet):
 class SACK(Packet):
     """Payload of an acknowledgement, 8 bytes, this testbed's own.
 
-    Bit i, counted from the lowest, is set if PSN ack_psn + 1 + i has been received. In a frame with opcode
-    CREDIT it is a number: all bytes that the receiver has granted so far.
+    Bit i, counted from the lowest, is set if PSN ack_psn + 1 + 4 s + i has been received; s is the high byte
+    of `psn`, 0 for windows of up to 64 frames. In a frame with opcode CREDIT it is a number: all bytes that the receiver has granted so far.
     """
 
     name = "SACK"

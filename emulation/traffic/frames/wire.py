@@ -22,6 +22,8 @@ from emulation.traffic.frames.values import (
 __all__ = [
     "DATA_HEADER_BYTES",
     "MAX_PAYLOAD_BYTES",
+    "MAP_FRAMES",
+    "MAP_STEP",
     "PSN_MASK",
     "header",
     "readdress",
@@ -29,6 +31,10 @@ __all__ = [
 ]
 
 PSN_MASK: Final = 0xFFFFFF
+MAP_FRAMES: Final = 64
+"""Frames in the map of an acknowledgement."""
+MAP_STEP: Final = 4
+"""The map of an acknowledgement begins at a multiple of this number of frames after the first missing one."""
 DATA_HEADER_BYTES: Final = 54
 ACK_BYTES: Final = 46
 ETHERNET_BYTES: Final = 14

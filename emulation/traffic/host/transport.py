@@ -7,17 +7,20 @@ from typing import Final, final
 
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import SERVICE_LEVELS
-from emulation.traffic.frames.wire import PSN_MASK
+from emulation.traffic.frames.wire import MAP_FRAMES, PSN_MASK
 from emulation.traffic.host.congestion import CongestionChoice
 from emulation.traffic.host.path_choice import LB_VALUES, SPRAYS, Connections, PathShares, SprayChoice
 
-__all__ = ["MAX_WINDOW", "NEVER", "TransportParameters"]
+__all__ = ["MAX_PATH_WINDOW", "MAX_WINDOW", "NEVER", "TransportParameters"]
 
 NEVER: Final = 1 << 62
 """Deadline that never comes, in ps."""
 
-MAX_WINDOW: Final = 64
+MAX_WINDOW: Final = 1024
 """Largest window of a connection, in frames."""
+
+MAX_PATH_WINDOW: Final = 64
+"""Largest window of a connection that knows its paths (`paths`), in frames."""
 
 
 @final
@@ -26,7 +29,8 @@ class TransportParameters:
     """Parameters of a connection; both ends need equal window, first_psn and first_queue. Times are ps.
 
     Attributes:
-        window: Largest number of frames under way.
+        window: Largest number of frames from the oldest unacknowledged one to the newest.
+        ack_every: Number of frames for one acknowledgement.
         max_retries: Timeouts in a row, without a newly acknowledged frame, after which a connection fails.
         lb_mode: 1: each frame takes the next load-balance value; 0: a connection keeps its value until a
             timeout.
@@ -70,7 +74,7 @@ class TransportParameters:
     def __post_init__(self) -> None:
         limits = {
             "window": (1, MAX_WINDOW),
-            "ack_every": (1, MAX_WINDOW),
+            "ack_every": (1, MAP_FRAMES),
             "ack_delay_ps": (1, self.min_rto_ps - 1),
             "initial_rto_ps": (self.min_rto_ps, self.max_rto_ps),
             "path_rto_ps": (self.ack_delay_ps + 1, self.max_rto_ps),
@@ -89,6 +93,11 @@ class TransportParameters:
             raise EmulationError(
                 f"transport: level is {self.level}",
                 remedy=f"use one of {', '.join(map(str, SERVICE_LEVELS))}",
+            )
+        if self.paths is not None and self.window > MAX_PATH_WINDOW:
+            raise EmulationError(
+                f"transport: window is {self.window}, and sources know their paths",
+                remedy=f"use a value up to {MAX_PATH_WINDOW}",
             )
         if self.spray is not None:
             _check_spray(self.spray)

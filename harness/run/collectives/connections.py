@@ -23,17 +23,22 @@ from controller.path_probing import LB_VALUES, PathProbe
 from controller.plan.entry import Path
 from controller.plan.plan import Plan
 from controller.plan.routes import numbered_by_first_use
-from controller.schemes.registry import scheme_class, strategy_of
+from controller.schemes.registry import Routing, scheme_class, strategy_of
 from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES
 from emulation.traffic.host.path_choice import Connections, PathShares, PathTiming
 from emulation.traffic.schedule.schedule import Schedule
 from harness.scenario.schema import ConnectionSettings
 from topologies import Fabric
 
-__all__ = ["connections_of", "path_shares", "timing_of"]
+__all__ = ["connections_of", "path_shares", "sources_know_paths", "timing_of"]
 
 # Time in ps of a byte at 1 bit/s.
 _BYTE_PS = 8 * 10**12
+
+
+def sources_know_paths(fabric: Fabric, routing: Routing) -> bool:
+    """Return whether source routes decide every hop of a frame, so that a bucket of a pair has one path."""
+    return not routing.strategy.by_hash and routing.scheme.steers_every_hop(fabric)
 
 
 def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], PathShares] | None:
@@ -43,7 +48,7 @@ def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], Pat
     For an adaptive strategy, the paths have timings as well.
     """
     strategy = strategy_of(plan)
-    if strategy.by_hash or not scheme_class(plan.fabric, plan.scheme).steers_every_hop(plan.fabric):
+    if not sources_know_paths(plan.fabric, Routing(scheme_class(plan.fabric, plan.scheme), strategy)):
         return None
     routes, weights = plan.route_columns, plan.weights
     weighted = len(weights) > 0

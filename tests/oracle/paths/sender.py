@@ -137,7 +137,9 @@ class PathSender(Sender):
             self._rto = self._estimate()
             self.timer = min(self.timer, now + self._rto)
 
-    def on_ack(self, ack_psn: int, sack: int, now: int, flags: int = 0, marks: int = 0) -> bool:
+    def on_ack(
+        self, ack_psn: int, sack: int, now: int, flags: int = 0, marks: int = 0, skipped: int = 0
+    ) -> bool:
         """Take an acknowledgement; return whether the window moved, and fill `lost`.
 
         The flag RETRANSMISSION says that a frame sent again has arrived since the last acknowledgement.
@@ -145,8 +147,8 @@ class PathSender(Sender):
         """
         base = self._base
         flying, moved = (self.next_psn - base) & PSN_MASK, (ack_psn - base) & PSN_MASK
-        if moved > flying:
-            return super().on_ack(ack_psn, sack, now)
+        if moved > flying or skipped:  # a window of 64 frames needs no map that begins later
+            return super().on_ack(ack_psn, sack, now, flags, marks, skipped)
         rest = flying - moved
         later = sack & ((1 << rest - 1) - 1) if rest > 1 else 0
         # Bit i stands for PSN base + i.

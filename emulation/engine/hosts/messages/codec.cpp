@@ -59,8 +59,10 @@ const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {
     if (fields.opcode == kOpcodeAck || fields.opcode == kOpcodeNack || fields.opcode == kOpcodeCredit) {
         fields.psn = get<std::uint32_t, 3>(frame, kAckPsnAt);
         fields.sack = load_word(frame + kSackAt);
-        if (fields.opcode == kOpcodeAck) fields.marks = get<std::uint16_t>(frame, kMarksAt);
-        else fields.nacked = get<std::uint32_t, 3>(frame, kPsnAt);
+        if (fields.opcode == kOpcodeAck) {
+            fields.marks = get<std::uint16_t>(frame, kMarksAt);
+            fields.skipped = frame[kPsnAt] * kMapStep;
+        } else fields.nacked = get<std::uint32_t, 3>(frame, kPsnAt);
         return link_bytes == kAckBytes - kEthernetBytes ? nullptr : "length";
     }
     if (fields.opcode != kOpcodeData) return "opcode";
@@ -116,11 +118,12 @@ AckWriter::AckWriter(const Templates& templates, Ends ends, int lb_mode) : heade
 }
 
 FrameHandle AckWriter::frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
-                             std::uint8_t flags, std::uint16_t marks) const {
+                             std::uint8_t flags, std::uint16_t marks, std::uint32_t skipped) const {
     FrameHandle frame = pool.acquire(header_.data(), kAckBytes);
     std::uint8_t* bytes = frame->data();
     bytes[kLbAt] = lb;
     bytes[kFlagsAt] = flags;
+    bytes[kPsnAt] = static_cast<std::uint8_t>(skipped / kMapStep);
     put<2>(bytes, kMarksAt, marks);
     put<3>(bytes, kAckPsnAt, ack_psn);
     store_word(bytes + kSackAt, sack);

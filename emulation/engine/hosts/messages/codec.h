@@ -13,8 +13,10 @@ namespace railyard {
 constexpr std::size_t kDataHeaderBytes = 54, kAckBytes = 46;
 constexpr std::uint32_t kPsnMask = 0xFFFFFF;
 constexpr std::uint32_t kHalf = 1 << 23;  // half of the PSN space, to compare PSNs
-// Most frames in flight of a connection; a frame's slot is its PSN & kSlot.
-constexpr std::uint32_t kMaxWindow = 64, kSlot = kMaxWindow - 1;
+// Most PSNs from the oldest frame in flight to the newest; of a connection that knows its paths.
+constexpr std::uint32_t kMaxWindow = 1024, kMaxPathWindow = 64;
+constexpr std::uint32_t kMapFrames = 64;  // frames in the map of an acknowledgement
+constexpr std::uint32_t kMapStep = 4;     // the map begins at a multiple of this number of frames
 constexpr std::uint8_t kOpcodeData = 1, kOpcodeAck = 2, kOpcodeNack = 3, kOpcodeCredit = 4;
 constexpr std::uint8_t kAckNow = 1, kRetransmission = 2, kWithoutCredit = 4;  // flags
 // Operation by which a receiver combines its elements with a payload. kReduce adds; kCopy overwrites.
@@ -30,7 +32,8 @@ struct Fields {
     std::uint16_t scna = 0, dcna = 0, src_q = 0, dst_q = 0, job = 0, step = 0, chunk = 0;
     std::uint32_t psn = 0;  // acknowledgement: the first PSN not received yet
     std::uint32_t offset = 0, length = 0;
-    std::uint64_t sack = 0;    // credit: all bytes granted so far
+    std::uint64_t sack = 0;    // acknowledgement: map of received frames; credit: all bytes granted so far
+    std::uint32_t skipped = 0;  // acknowledgement: bit i of the map stands for PSN psn + 1 + skipped + i
     std::uint32_t asked = 0;   // data: low bits of the bytes that the sender asks credit for, in all
     std::uint32_t nacked = 0;  // negative acknowledgement: PSN of the trimmed or first missing frame
     bool marked = false;       // data: a switch has set a congestion mark
@@ -92,8 +95,9 @@ class DataWriter {
 class AckWriter {
    public:
     AckWriter(const Templates& templates, Ends ends, int lb_mode);
+    // `skipped`: bit i of `sack` stands for PSN ack_psn + 1 + skipped + i; a multiple of kMapStep.
     FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
-                      std::uint8_t flags, std::uint16_t marks) const;
+                      std::uint8_t flags, std::uint16_t marks, std::uint32_t skipped = 0) const;
     // Return a negative acknowledgement of the frame `psn`.
     FrameHandle refusal(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
                         std::uint8_t flags, std::uint32_t psn) const;

@@ -41,9 +41,9 @@ class IdleRatios {
     Time ack_delay_;
     ByPath<Time> ratios_{0};
     ByPath<Time> ahead_{0};                    // bytes of payload in flight
-    std::array<Time, kMaxWindow> expected_{};  // by slot, expected round trip; 0: unknown
-    std::array<Time, kMaxWindow> sizes_{};     // by slot, bytes of payload
-    std::array<bool, kMaxWindow> asked_{};     // by slot, whether the frame asks for an acknowledgement
+    std::array<Time, kMaxPathWindow> expected_{};  // by slot, expected round trip; 0: unknown
+    std::array<Time, kMaxPathWindow> sizes_{};     // by slot, bytes of payload
+    std::array<bool, kMaxPathWindow> asked_{};     // by slot, whether the frame asks for an acknowledgement
 };
 
 }  // namespace railyard

@@ -68,8 +68,8 @@ class PathDelays {
     ByPath<char> marked_{0};     // 1: the last frames of the path were marked
     ByPath<char> counted_{0};    // 1: the round trips of the path count in the agent's mean
     int slow_paths_ = 0;         // paths whose ratio is high
-    std::array<std::uint32_t, kMaxWindow> paths_{};  // by slot, path of a frame in flight
-    std::array<Time, kMaxWindow> depths_{};  // by slot, frames on its path when it left; 0: not in flight
+    std::array<std::uint32_t, kMaxPathWindow> paths_{};  // by slot, path of a frame in flight
+    std::array<Time, kMaxPathWindow> depths_{};  // by slot, frames on its path when it left; 0: not in flight
 };
 
 }  // namespace railyard

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "hosts/congestion/control.h"
 #include "hosts/messages/codec.h"
@@ -18,12 +18,15 @@ namespace railyard {
 class Allowance {
    public:
     // `patience`: with credits, time without a grant after which a frame may leave to ask for credit again.
-    // kNever: no credits.
-    Allowance(std::unique_ptr<CongestionControl> control, std::int64_t frame_bytes, Time patience)
+    // kNever: no credits. `slots`: number of frames that may be in flight.
+    Allowance(std::unique_ptr<CongestionControl> control, std::int64_t frame_bytes, Time patience,
+              std::uint32_t slots)
         : control_(std::move(control)),
           frame_bytes_(frame_bytes),
           patience_(patience),
-          limits_(control_->start()) {}
+          limits_(control_->start()),
+          bytes_(slots),
+          sent_at_(slots) {}
 
     // Return true if another frame may leave: the window has room, and the rate admits a frame now.
     // `backlog`: bytes that are ready to be sent.
@@ -89,8 +92,8 @@ class Allowance {
     // Bytes: lost and not yet passed to the algorithm; of all new frames; of all lost frames of which the
     // receiver knows nothing.
     std::int64_t lost_bytes_ = 0, first_ = 0, unseen_ = 0;
-    std::array<std::int64_t, kMaxWindow> bytes_{};  // by slot; 0: no frame in flight
-    std::array<Time, kMaxWindow> sent_at_{};        // by slot; -1: sent more than once
+    std::vector<std::int64_t> bytes_;  // by slot; 0: no frame in flight
+    std::vector<Time> sent_at_;        // by slot; -1: sent more than once
 };
 
 }  // namespace railyard

@@ -39,7 +39,7 @@ void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t
         bool asks = false;
         std::tie(lb_, asks) = delays_->steer(lb_, spray_.health(), now);
         last = last || asks || in_flight() + 1 >= parameters_.window;
-        delays_->new_frame(next_psn_ & kSlot, spray_.path_of(lb_), message.size, last);
+        delays_->new_frame(slot(next_psn_), spray_.path_of(lb_), message.size, last);
     }
     if (timer == kNever) rto_ = estimate();
     const std::uint32_t psn = next_psn_;
@@ -60,16 +60,17 @@ void PathSender::rearm(Time now) {
     timer = std::min(timer, now + rto_);
 }
 
-bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
-                        BucketSet marks) {
+bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std::uint8_t flags,
+                        BucketSet marks, std::uint32_t skipped) {
     const std::uint32_t base = base_, flying = in_flight(), moved = (ack_psn - base) & kPsnMask;
-    if (moved > flying) return Sender::on_ack(ack_psn, sack, now, flags, marks);
+    // A window of 64 frames needs no map that begins later.
+    if (moved > flying || skipped > 0) return Sender::on_ack(ack_psn, map, now, flags, marks, skipped);
     const std::uint32_t rest = flying - moved;
-    const std::uint64_t later = rest > 1 ? sack & ((std::uint64_t{1} << (rest - 1)) - 1) : 0;
+    const std::uint64_t later = rest > 1 ? map & ((std::uint64_t{1} << (rest - 1)) - 1) : 0;
     // Bit i stands for PSN base + i.
     const std::uint64_t before = moved < 64 ? (std::uint64_t{1} << moved) - 1 : ~std::uint64_t{0};
-    std::uint64_t news = (before | (moved < 63 ? later << (moved + 1) : 0)) & ~(sacked_ << 1);
-    const bool advanced = Sender::on_ack(ack_psn, sack, now, flags, marks);
+    std::uint64_t news = (before | (moved < 63 ? later << (moved + 1) : 0)) & ~sacked_.first();
+    const bool advanced = Sender::on_ack(ack_psn, map, now, flags, marks);
     const bool again = (flags & kRetransmission) != 0, answered = asked_ && again;
     if (news == 0 && !answered) return advanced;
     heard_ = now;
@@ -92,9 +93,9 @@ void PathSender::arrived(std::uint32_t psn, Time now, bool again, BucketSet mark
     if (delays_) {
         delays_->note_mark(path, (marks >> frame.lb % kBuckets & 1u) != 0);
         if (frame.resent == 0) {
-            delays_->measured(psn & kSlot, now - frame.sent_at);
+            delays_->measured(slot(psn), now - frame.sent_at);
         }
-        delays_->ended(psn & kSlot);
+        delays_->ended(slot(psn));
     }
     if (frame.resent > 0) {
         // An earlier transmission of the frame may have arrived.
@@ -112,7 +113,7 @@ void PathSender::find_lost(bool answered, Time now) {
     const Time old = newest_ - estimate();
     late_at_ = kNever;
     for (std::uint32_t place = 0; place < in_flight(); ++place) {
-        if (marked(place) || (lost_ >> ((base_ + place) & kSlot) & 1) != 0) continue;
+        if (marked(place) || lost_.has(slot(base_ + place))) continue;
         const Sent& frame = at(base_ + place);
         const std::uint32_t path = spray_.path_of(frame.lb);
         if (frame.order < top_[path] || frame.sent_at <= old ||
@@ -120,7 +121,7 @@ void PathSender::find_lost(bool answered, Time now) {
             (answered && took_former_route(frame))) {
             found_.push_back(base_ + place);
         } else if (delays_ && delays_->congested(path)) {
-            const Time due = frame.sent_at + delays_->patience((base_ + place) & kSlot, parameters_.path_rto);
+            const Time due = frame.sent_at + delays_->patience(slot(base_ + place), parameters_.path_rto);
             if (due <= now) found_.push_back(base_ + place);
             else if (place == 0) late_at_ = due;
         }
@@ -128,7 +129,7 @@ void PathSender::find_lost(bool answered, Time now) {
 }
 
 void PathSender::resend_lost(Time now, Actions& actions) {
-    if (found_.empty() && lost_ == 0) return;
+    if (found_.empty() && lost_.empty()) return;
     const std::vector<std::uint32_t> psns = std::exchange(found_, {});
     ASSERT(psns.size() <= in_flight());
     for (const std::uint32_t psn : psns) {
@@ -141,10 +142,10 @@ void PathSender::resend_lost(Time now, Actions& actions) {
     if (!allowance_) return again_by(psns, now, true, actions);
     for (const std::uint32_t psn : psns) note_lost(psn);
     allowance_->tell_lost(Allowance::Cause::Gap, now);
-    for (std::uint32_t place = 0; lost_ != 0 && place < in_flight() && allowance_->admits(backlog); ++place) {
-        const std::uint64_t bit = std::uint64_t{1} << ((base_ + place) & kSlot);
-        if ((lost_ & bit) == 0) continue;
-        lost_ &= ~bit;
+    for (std::uint32_t place = 0; !lost_.empty() && place < in_flight() && allowance_->admits(backlog);
+         ++place) {
+        if (!lost_.has(slot(base_ + place))) continue;
+        lost_.remove(slot(base_ + place));
         again_by({(base_ + place) & kPsnMask}, now, true, actions);
     }
 }
@@ -183,7 +184,7 @@ BucketSet PathSender::silent_buckets() const {
 std::uint8_t PathSender::other_lb(std::uint32_t psn, Time now) {
     const std::uint8_t lb = at(psn).lb;
     if (delays_) {
-        delays_->goes_again(psn & kSlot, now);
+        delays_->goes_again(slot(psn), now);
         if (const std::uint8_t faster = delays_->choose(lb, spray_.health(), now); faster != lb)
             return faster;
     }
@@ -204,7 +205,7 @@ void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool
         send_again(psn, lb, psn == psns.back(), now, actions);
         frame.order = order_++;
         ++frame.resent;
-        if (delays_) delays_->sent(psn & kSlot, spray_.path_of(lb));
+        if (delays_) delays_->sent(slot(psn), spray_.path_of(lb));
     }
     again_ = true;
     recover_ = next_psn_;
@@ -242,7 +243,7 @@ void PathSender::on_timeout(Time now, Actions& actions) {
     if (allowance_) {
         note_lost(base_);
         allowance_->tell_lost(Allowance::Cause::Timeout, now);
-        lost_ &= ~(std::uint64_t{1} << (base_ & kSlot));
+        lost_.remove(slot(base_));
     }
     again_by({base_}, now, true, actions);
     if (timeout) {

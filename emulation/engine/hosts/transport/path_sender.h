@@ -29,8 +29,8 @@ class PathSender final : public Sender {
               Actions& actions) override;
     // Take an acknowledgement as a Sender does, and collect lost frames for resend_lost. The flag
     // kRetransmission says that a retransmitted frame has arrived since the last acknowledgement.
-    bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
-                BucketSet marks) override;
+    bool on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std::uint8_t flags, BucketSet marks,
+                std::uint32_t skipped = 0) override;
     void on_timeout(Time now, Actions& actions) override;
     void resend_lost(Time now, Actions& actions) override;
     // Shorten a timer that was set before the agent had measured any round trip.

@@ -16,6 +16,9 @@ Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& par
       address_(spec.address) {
     if (spec.seed) random_.emplace(*spec.seed);
     const auto health = spec.shares ? std::make_shared<PathHealth>(spec.shares->paths) : nullptr;
+    if (health && parameters.window > kMaxPathWindow)
+        throw std::invalid_argument("a window of " + std::to_string(parameters.window) +
+                                    " frames on known paths; give at most " + std::to_string(kMaxPathWindow));
     const auto ends = [&](std::size_t number) {
         const auto first = first_queue_ + static_cast<std::uint32_t>(number) * ranks_;
         return Ends{own.address, spec.address, static_cast<std::uint16_t>(first + rank_),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hosts/transport/receiver.h"
 
-#include <bit>
+#include <algorithm>
 #include <utility>
 
 namespace railyard {
@@ -9,6 +9,8 @@ namespace railyard {
 namespace {
 
 constexpr int kMostRepeats = 4;  // duplicates in a row after which a receiver asks for other paths
+// Distance in PSNs of two arrivals in a row above which one acknowledgement may not cover both.
+constexpr std::uint32_t kMapReach = kMapFrames - kMapStep;
 
 }  // namespace
 
@@ -17,22 +19,24 @@ Receiver::Receiver(const TransportParameters& parameters, const AckWriter& write
     : parameters_(parameters),
       lb_(lb),
       expected_(parameters.first_psn),
+      received_(std::max(parameters.window, kMapFrames)),
+      newest_(parameters.first_psn),
       writer_(writer),
       paths_(std::move(paths)) {}
 
 Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time now) {
     const std::uint32_t ahead = (psn - expected_) & kPsnMask;
+    const std::uint32_t most = std::max(parameters_.window, kMapFrames);
     bool fresh = false;
-    if (parameters_.go_back && ahead != 0 && ahead <= kMaxWindow) return Accepted::Early;
+    if (parameters_.go_back && ahead != 0 && ahead <= most) return Accepted::Early;
     if (ahead == 0) {
-        const int run = std::countr_one(bitmap_) + 1;
-        bitmap_ = run < 64 ? bitmap_ >> run : 0;
-        expected_ = (psn + static_cast<std::uint32_t>(run)) & kPsnMask;
+        const std::uint32_t run = received_.run() + 1;
+        received_.shift(run);
+        expected_ = (psn + run) & kPsnMask;
         fresh = true;
-    } else if (ahead <= kMaxWindow) {
-        const std::uint64_t bit = std::uint64_t{1} << (ahead - 1);
-        fresh = (bitmap_ & bit) == 0;
-        bitmap_ |= bit;
+    } else if (ahead <= most) {
+        fresh = !received_.has(ahead - 1);
+        received_.add(ahead - 1);
     } else if (ahead < kHalf) {
         return Accepted::Beyond;
     }
@@ -55,7 +59,10 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
     if ((flags & kAckNow) != 0 && fresh && ahead != 0) owed_ = psn;
     const bool complete = owed_ && ((expected_ - *owed_ - 1) & kPsnMask) < kHalf;
     if (complete) owed_.reset();
-    if (complete || (flags & kAckNow) != 0 || unacknowledged_ >= parameters_.ack_every) ack_at = now;
+    const std::uint32_t apart = std::min((psn - newest_) & kPsnMask, (newest_ - psn) & kPsnMask);
+    const bool far = parameters_.window > kMapFrames && apart > kMapReach;
+    newest_ = psn;
+    if (complete || far || (flags & kAckNow) != 0 || unacknowledged_ >= parameters_.ack_every) ack_at = now;
     else if (unacknowledged_ == 1) ack_at = now + parameters_.ack_delay;
     return fresh ? Accepted::New : Accepted::Duplicate;
 }
@@ -74,17 +81,24 @@ std::uint8_t Receiver::next_lb(Time now) {
     return lb;
 }
 
+std::uint32_t Receiver::skipped() const {
+    const std::uint32_t ahead = (newest_ - expected_) & kPsnMask;
+    if (ahead <= kMapFrames || ahead >= kHalf) return 0;
+    return (ahead - kMapFrames + kMapStep - 1) / kMapStep * kMapStep;
+}
+
 bool Receiver::refuse(std::uint32_t psn, Time now, Actions& actions) {
     const std::uint32_t ahead = (psn - expected_) & kPsnMask;
     const bool arrived =
-        ahead >= kHalf || (ahead > 0 && ahead <= kMaxWindow && (bitmap_ >> (ahead - 1) & 1) != 0);
+        ahead >= kHalf || (ahead > 0 && ahead <= std::max(parameters_.window, kMapFrames) &&
+                           received_.has(ahead - 1));
     if (arrived) {
         acknowledge(now, actions);
         return false;
     }
     ++refused;
     const std::uint8_t lb = next_lb(now);
-    actions.add(writer_.refusal(actions.pool, lb, expected_, bitmap_, 0, psn), kVlResponse);
+    actions.add(writer_.refusal(actions.pool, lb, expected_, received_.first(), 0, psn), kVlResponse);
     return true;
 }
 
@@ -105,8 +119,10 @@ void Receiver::acknowledge(Time now, Actions& actions) {
     wants_path_ = false;
     ack_at = kNever;
     ++acks;
-    actions.add(writer_.frame(actions.pool, lb, expected_, bitmap_, std::exchange(echo_, std::uint8_t{0}),
-                              std::exchange(marks_, BucketSet{0})),
+    const std::uint32_t before = skipped();
+    actions.add(writer_.frame(actions.pool, lb, expected_, received_.map(before),
+                              std::exchange(echo_, std::uint8_t{0}), std::exchange(marks_, BucketSet{0}),
+                              before),
                 kVlResponse);
 }
 

@@ -9,6 +9,7 @@
 #include "hosts/messages/codec.h"
 #include "hosts/paths/spray.h"
 #include "hosts/transport/credits.h"
+#include "hosts/transport/frame_set.h"
 #include "hosts/transport/sender.h"
 
 namespace railyard {
@@ -53,6 +54,8 @@ class Receiver {
 
    private:
     std::uint8_t next_lb(Time now);
+    // Return the number of frames between the first missing frame and the map of an acknowledgement.
+    std::uint32_t skipped() const;
 
     const TransportParameters& parameters_;
     std::uint8_t lb_, echo_ = 0;
@@ -65,7 +68,8 @@ class Receiver {
     // Newest PSN that asked for an acknowledgement while earlier frames were missing; acknowledged again once
     // they have arrived.
     std::optional<std::uint32_t> owed_;
-    std::uint64_t bitmap_ = 0;  // bit i: expected + 1 + i is received
+    FrameSet received_;      // numbers i of the received frames expected + 1 + i
+    std::uint32_t newest_;   // PSN of the frame that arrived last; the map of an acknowledgement ends there
     AckWriter writer_;
     std::optional<Spray> paths_;
 };

@@ -2,10 +2,22 @@
 #include "hosts/transport/sender.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <utility>
 
 namespace railyard {
+
+namespace {
+
+// Return the bits of a map for frames that were sent: bit i stands for distance `from` + i, and frames at
+// distances below `sent` were sent.
+std::uint64_t sent_ones(std::uint64_t map, std::uint32_t from, std::uint32_t sent) {
+    if (sent <= from) return 0;
+    return sent - from < kMapFrames ? map & ((std::uint64_t{1} << (sent - from)) - 1) : map;
+}
+
+}  // namespace
 
 Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, std::uint8_t lb,
                std::unique_ptr<Entropies> entropies, Payloads& payloads)
@@ -15,12 +27,16 @@ Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, 
       base_(parameters.first_psn),
       next_psn_(parameters.first_psn),
       recover_(parameters.first_psn),
+      last_slot_(std::max(std::bit_ceil(parameters.window), kMapFrames) - 1),
+      sacked_(last_slot_ + 1),
       rto_(parameters.initial_rto),
+      lost_(last_slot_ + 1),
       writer_(writer),
       payloads_(payloads) {
     if (parameters.congestion)
         allowance_ = std::make_unique<Allowance>(parameters.congestion(), parameters.frame_bytes,
-                                                 parameters.credits ? parameters.initial_rto : kNever);
+                                                 parameters.credits ? parameters.initial_rto : kNever,
+                                                 last_slot_ + 1);
     if (parameters.credits) granted_ = static_cast<std::uint64_t>(parameters.credits->initial);
 }
 
@@ -31,11 +47,11 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     const std::uint8_t lb = next_lb();
     next_psn_ = (psn + 1) & kPsnMask;
     const bool without = parameters_.credits && allowance_->exceeds();
-    if (allowance_) allowance_->sent(psn & kSlot, kDataHeaderBytes + message.size, now, false);
+    if (allowance_) allowance_->sent(slot(psn), kDataHeaderBytes + message.size, now, false);
     const bool full = in_flight() >= parameters_.window || (allowance_ && !allowance_->admits(backlog));
     const auto flags =
         static_cast<std::uint8_t>((last || full ? kAckNow : 0) | (without ? kWithoutCredit : 0));
-    ASSERT(in_flight() <= kMaxWindow);
+    ASSERT(in_flight() <= last_slot_ + 1);
     Sent& frame = at(psn);
     ASSERT(frame.payload == nullptr);  // the frame that had the slot is acknowledged
     frame.message = message;
@@ -71,19 +87,16 @@ void Sender::make_room() {
     frames_.swap(larger);
 }
 
-bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t /*flags*/,
-                    BucketSet marks) {
+bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std::uint8_t /*flags*/,
+                    BucketSet marks, std::uint32_t skipped) {
     ++acks;
     const std::uint32_t flying = in_flight(), moved = (ack_psn - base_) & kPsnMask;
     if (moved > flying) return false;
     const std::uint32_t left = flying - moved;
-    const std::uint64_t news = left > 1 ? sack & ((std::uint64_t{1} << (left - 1)) - 1) : 0;
-    if (allowance_ || entropies_) acknowledge(moved, news, marks, now);
+    const std::uint64_t news = sent_ones(map, 1 + skipped, left);
+    if (allowance_ || entropies_) acknowledge(moved, moved + 1 + skipped, news, marks, now);
     if (moved == 0) {
-        if ((news & ~sacked_) != 0) {
-            sacked_ |= news;
-            retries_ = 0;
-        }
+        if (sacked_.add_map(1 + skipped, news)) retries_ = 0;
         return false;
     }
     for (std::uint32_t psn = base_; psn != base_ + moved; ++psn) {
@@ -96,7 +109,8 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::ui
     if (again_ && ((ack_psn - recover_) & kPsnMask) < kHalf) again_ = false;
     else if (!again_) sample(now - at(ack_psn - 1).sent_at);
     base_ = ack_psn;
-    sacked_ = news;
+    sacked_.shift(moved);
+    sacked_.add_map(1 + skipped, news);
     retries_ = 0;
     rto_ = estimate();
     timer = left > 0 ? now + rto_ : kNever;
@@ -105,18 +119,20 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::ui
 }
 
 // Reports the frames that an acknowledgement names for the first time to congestion control and the spraying
-// algorithm.
-void Sender::acknowledge(std::uint32_t moved, std::uint64_t news, BucketSet marks, Time now) {
-    for (std::uint32_t place = 0; place < in_flight(); ++place) {
-        const bool named = place < moved || (place > moved && (news >> (place - moved - 1) & 1) != 0);
-        if (!named || marked(place)) continue;
-        const std::uint32_t psn = base_ + place;
+// algorithm: the first `moved` frames, and the frame at distance `from` + i for each bit i of `news`.
+void Sender::acknowledge(std::uint32_t moved, std::uint32_t from, std::uint64_t news, BucketSet marks,
+                         Time now) {
+    const auto report = [&](std::uint32_t distance) {
+        if (marked(distance)) return;
+        const std::uint32_t psn = base_ + distance;
         const bool congested = (marks >> at(psn).lb % kBuckets & 1u) != 0;
         note_path(at(psn).lb, congested ? PathNews::Marked : PathNews::Good, now);
-        if (!allowance_) continue;
-        allowance_->acknowledged(psn & kSlot, congested, now);
-        lost_ &= ~(std::uint64_t{1} << (psn & kSlot));
-    }
+        if (!allowance_) return;
+        allowance_->acknowledged(slot(psn), congested, now);
+        lost_.remove(slot(psn));
+    };
+    for (std::uint32_t distance = 0; distance < moved; ++distance) report(distance);
+    for (; news != 0; news &= news - 1) report(from + static_cast<std::uint32_t>(std::countr_zero(news)));
     if (allowance_) allowance_->told(now);
 }
 
@@ -127,10 +143,9 @@ bool Sender::open(Time now) {
 }
 
 void Sender::note_lost(std::uint32_t psn) {
-    const std::uint64_t bit = std::uint64_t{1} << (psn & kSlot);
-    if ((lost_ & bit) != 0) return;
-    lost_ |= bit;
-    allowance_->lost(psn & kSlot);
+    if (lost_.has(slot(psn))) return;
+    lost_.add(slot(psn));
+    allowance_->lost(slot(psn));
 }
 
 void Sender::on_trim(std::uint32_t psn, Time now) {
@@ -152,12 +167,11 @@ void Sender::go_back(std::uint32_t psn, Time now) {
 }
 
 void Sender::resend_lost(Time now, Actions& actions) {
-    for (std::uint32_t place = 0; lost_ != 0 && place < in_flight(); ++place) {
+    for (std::uint32_t place = 0; !lost_.empty() && place < in_flight(); ++place) {
         const std::uint32_t psn = base_ + place;
-        const std::uint64_t bit = std::uint64_t{1} << (psn & kSlot);
-        if ((lost_ & bit) == 0) continue;
+        if (!lost_.has(slot(psn))) continue;
         if (!allowance_->admits(backlog)) return;
-        lost_ &= ~bit;
+        lost_.remove(slot(psn));
         again_ = true;
         recover_ = next_psn_;
         send_again(psn, next_lb(), true, now, actions);
@@ -229,7 +243,7 @@ void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time n
     frame.sent_at = now;
     ++retransmitted;
     const bool without = parameters_.credits && allowance_->exceeds();
-    if (allowance_) allowance_->sent(psn & kSlot, kDataHeaderBytes + frame.message.size, now, true);
+    if (allowance_) allowance_->sent(slot(psn), kDataHeaderBytes + frame.message.size, now, true);
     const auto flags =
         static_cast<std::uint8_t>(kRetransmission | (ack_now ? kAckNow : 0) | (without ? kWithoutCredit : 0));
     FrameHandle made = writer_.frame(actions.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload);

@@ -19,6 +19,7 @@
 #include "hosts/paths/spray.h"
 #include "hosts/transport/allowance.h"
 #include "hosts/transport/credits.h"
+#include "hosts/transport/frame_set.h"
 #include "network/links/application.h"
 
 namespace railyard {
@@ -56,7 +57,7 @@ class Sender {
     std::uint32_t in_flight() const { return (next_psn_ - base_) & kPsnMask; }
     virtual bool has_room() const {
         return in_flight() < parameters_.window &&
-               (!allowance_ || (lost_ == 0 && allowance_->admits(backlog)));
+               (!allowance_ || (lost_.empty() && allowance_->admits(backlog)));
     }
     // Return true if congestion control limits the connection. An acknowledgement may then admit frames even
     // if it does not move the window.
@@ -77,8 +78,9 @@ class Sender {
                       Actions& actions);
     // Take an acknowledgement; return whether the window moved. An old or invalid acknowledgement changes
     // nothing. `marks`: buckets of marked frames that have arrived since the last acknowledgement.
-    virtual bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags,
-                        BucketSet marks);
+    // Bit i of `map` stands for PSN ack_psn + 1 + skipped + i.
+    virtual bool on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std::uint8_t flags,
+                        BucketSet marks, std::uint32_t skipped = 0);
     // Retransmit the frames that are due, or give up the connection and set failed_psn.
     virtual void on_timeout(Time now, Actions& actions);
     // Retransmit lost frames while congestion control admits frames.
@@ -107,7 +109,9 @@ class Sender {
     }
     Sent& at(std::uint32_t psn) { return frames_[psn & (frames_.size() - 1)]; }
     // Return true if the frame at this distance from the oldest is selectively acknowledged.
-    bool marked(std::uint32_t place) const { return place > 0 && (sacked_ >> (place - 1) & 1) != 0; }
+    bool marked(std::uint32_t distance) const { return sacked_.has(distance); }
+    // Return the index of a frame in flight in tables of the window's size.
+    std::uint32_t slot(std::uint32_t psn) const { return psn & last_slot_; }
     void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Actions& actions);
     // Note that a frame is lost, for congestion control and resend_lost. Needs an allowance.
     void note_lost(std::uint32_t psn);
@@ -116,15 +120,16 @@ class Sender {
     std::unique_ptr<Entropies> entropies_;  // null: no spraying algorithm
     std::uint8_t lb_;
     std::uint32_t base_, next_psn_, recover_;
-    std::uint64_t sacked_ = 0;  // bit i: base + 1 + i is acknowledged
+    std::uint32_t last_slot_;  // number of slots, a power of two, less 1
+    FrameSet sacked_;  // selectively acknowledged frames, by distance from the oldest
     bool again_ = false;        // frames before recover_ may have been sent twice: no round-trip samples
     Time rto_;
     int retries_ = 0;
     std::unique_ptr<Allowance> allowance_;  // null: without congestion control
-    std::uint64_t lost_ = 0;                // bit by slot: the frame waits for retransmission
+    FrameSet lost_;                         // frames that wait for retransmission, by slot
 
    private:
-    void acknowledge(std::uint32_t moved, std::uint64_t news, BucketSet marks, Time now);
+    void acknowledge(std::uint32_t moved, std::uint32_t from, std::uint64_t news, BucketSet marks, Time now);
     void make_room();
     void sample(Time rtt_now);
 

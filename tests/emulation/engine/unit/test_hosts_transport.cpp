@@ -242,8 +242,8 @@ TEST_F(Receiving, HolesAreBitsOfTheSelectiveAcknowledgement) {
 TEST_F(Receiving, TellsDuplicatesFromFramesBeyondTheWindow) {
     EXPECT_EQ(receiver.accept(0, 0, 0), Receiver::Accepted::New);
     EXPECT_EQ(receiver.accept(0, 0, 0), Receiver::Accepted::Duplicate);
-    EXPECT_EQ(receiver.accept(1 + kMaxWindow, 0, 0), Receiver::Accepted::New);
-    EXPECT_EQ(receiver.accept(2 + kMaxWindow, 0, 0), Receiver::Accepted::Beyond);
+    EXPECT_EQ(receiver.accept(1 + kMapFrames, 0, 0), Receiver::Accepted::New);
+    EXPECT_EQ(receiver.accept(2 + kMapFrames, 0, 0), Receiver::Accepted::Beyond);
     EXPECT_EQ(receiver.accept(kPsnMask, 0, 0), Receiver::Accepted::Duplicate);  // before the first frame
     EXPECT_EQ(receiver.duplicates, 2U);
 }

@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from emulation.errors import FrameError
 from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, TPH, Ether
 from emulation.traffic.frames.values import Opcode, mac
-from emulation.traffic.frames.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, readdress
-from tests.oracle.codec import AckFields, AckWriter, DataFields, DataWriter, parse
+from emulation.traffic.frames.wire import DATA_HEADER_BYTES, MAP_STEP, MAX_PAYLOAD_BYTES, readdress
+from tests.oracle.codec import (
+    AckFields,
+    AckWriter,
+    DataFields,
+    DataWriter,
+    marked_buckets,
+    parse,
+    skipped_frames,
+)
 
 BYTE = st.integers(0, 0xFF)
 SHORT = st.integers(0, 0xFFFF)
@@ -66,22 +74,32 @@ def test_data_frame_is_the_layers_bytes(
 
 @given(
     scna=SHORT, dcna=SHORT, src_q=SHORT, dst_q=SHORT, lb_mode=st.integers(0, 1),
-    lb=BYTE, ack_psn=PSN, sack=st.integers(0, (1 << 64) - 1),
+    lb=BYTE, ack_psn=PSN, sack=st.integers(0, (1 << 64) - 1), marks=SHORT, steps=BYTE,
 )  # fmt: skip
 def test_acknowledgement_is_the_layers_bytes(
-    scna: int, dcna: int, src_q: int, dst_q: int, lb_mode: int, lb: int, ack_psn: int, sack: int
+    scna: int,
+    dcna: int,
+    src_q: int,
+    dst_q: int,
+    lb_mode: int,
+    lb: int,
+    ack_psn: int,
+    sack: int,
+    marks: int,
+    steps: int,
 ) -> None:
     layers = (
         Ether(dst=mac(dcna), src=mac(scna))
         / LPH(vl=2, lb_mode=lb_mode)
         / NTH(scna=scna, dcna=dcna, lb=lb, sl=1)
-        / TPH(opcode=Opcode.ACK, src_q=src_q, dst_q=dst_q, ack_psn=ack_psn)
+        / TPH(opcode=Opcode.ACK, src_q=src_q, dst_q=dst_q, psn=steps << 16 | marks, ack_psn=ack_psn)
         / SACK(bitmap=sack)
     )
     writer = AckWriter(scna=scna, dcna=dcna, src_q=src_q, dst_q=dst_q, lb_mode=lb_mode)
-    frame = writer.frame(lb, ack_psn, sack)
+    frame = writer.frame(lb, ack_psn, sack, marks=marks, skipped=steps * MAP_STEP)
     assert frame == bytes(layers)
     assert parse(frame) == AckFields(2, 0, scna, dcna, src_q, dst_q, ack_psn, lb, sack)
+    assert (marked_buckets(frame), skipped_frames(frame)) == (marks, steps * MAP_STEP)
 
 
 def test_readdress_changes_two_fields_only() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from emulation.errors import EmulationError
-from emulation.traffic.host.transport import NEVER, TransportParameters
-from tests.oracle.codec import AckFields, AckWriter, DataFields, DataWriter, parse
+from emulation.traffic.host.transport import MAX_WINDOW, NEVER, TransportParameters
+from tests.oracle.codec import AckFields, AckWriter, DataFields, DataWriter, parse, skipped_frames
 from tests.oracle.transport import Receiver, Sender
 
 ENDS: dict[str, Any] = {"scna": 1, "dcna": 2, "src_q": 2, "dst_q": 1}
@@ -75,6 +75,44 @@ def test_receiver_says_what_is_missing_across_the_wrap(first: int) -> None:
     assert said(end) == (psn(64), 0)
     assert end.accept(psn(64 + 65), 0, 0) is None  # beyond any window
     assert (end.received, end.duplicates) == (64, 2)
+
+
+@pytest.mark.parametrize("first", [0, 0xFFFFD0])
+def test_maps_of_a_large_window_end_near_the_frame_that_arrived_last(first: int) -> None:
+    end = receiver(first_psn=first, ack_every=64, window=300)
+
+    def psn(place: int) -> int:
+        return (first + place) & 0xFFFFFF
+
+    for place in (0, *range(2, 200)):
+        assert end.accept(psn(place), 0, 0) is True
+    frame = end.ack()
+    fields = parse(frame)
+    assert isinstance(fields, AckFields)
+    # The map has the 62 frames up to place 199, which is 137 + 62.
+    assert (fields.ack_psn, skipped_frames(frame), fields.sack) == (psn(1), 136, (1 << 62) - 1)
+    assert end.accept(psn(1 + 300), 0, 0) is True
+    assert end.accept(psn(1 + 301), 0, 0) is None  # beyond the window
+
+
+def test_an_arrival_far_from_the_one_before_is_acknowledged_at_once() -> None:
+    end = receiver(ack_every=64, window=300)
+    for place in (*range(1, 40), 99):
+        end.accept(place, 0, 0)
+    assert end.ack_at == 2 * US
+    end.accept(160, 0, 0)
+    assert end.ack_at == 0
+
+
+def test_a_sender_adds_maps_that_begin_later() -> None:
+    end = sender(window=200, ack_every=64)
+    for _ in range(200):
+        send(end)
+    end.on_ack(0, (1 << 64) - 1, 10, skipped=100)
+    end.on_ack(0, 1, 10, skipped=0)
+    assert not end.has_room()
+    again = [data(frame).psn for frame in end.on_timeout(end.timer)]
+    assert again == [0, *range(2, 101), *range(165, 200)]
 
 
 def test_receiver_answers_every_few_frames_at_once_when_asked_and_late_otherwise() -> None:
@@ -223,7 +261,8 @@ def test_a_duplicate_sends_the_acknowledgements_another_way() -> None:
     "values",
     [
         {"window": 0},
-        {"window": 65},
+        {"window": MAX_WINDOW + 1},
+        {"window": 65, "paths": {}},
         {"ack_every": 65},
         {"ack_delay_ps": 25_000_000},
         {"initial_rto_ps": 1},
@@ -232,5 +271,5 @@ def test_a_duplicate_sends_the_acknowledgements_another_way() -> None:
     ],
 )
 def test_parameters_out_of_range_are_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(EmulationError, match=r"use a value from"):
+    with pytest.raises(EmulationError, match="use a value (from|up to)"):
         TransportParameters(**values)

@@ -6,6 +6,7 @@ reordering, rerouting and damaged frames come from a seed.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import permutations
 from random import Random
@@ -26,7 +27,7 @@ from emulation.traffic.collectives import (
     pipeline,
     walecki,
 )
-from emulation.traffic.frames.values import CC_CAPABLE, CC_CONGESTION, SERVICE_LEVELS
+from emulation.traffic.frames.values import CC_CAPABLE, CC_CONGESTION, SERVICE_LEVELS, Opcode
 from emulation.traffic.host.iterations import IterationProfile
 from emulation.traffic.host.participant import Output, RepeatingParticipant
 from emulation.traffic.host.path_choice import (
@@ -38,10 +39,11 @@ from emulation.traffic.host.path_choice import (
     SprayChoice,
 )
 from emulation.traffic.host.reduction import Reduction
-from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.host.transport import MAX_PATH_WINDOW, MAX_WINDOW, TransportParameters
 from emulation.traffic.schedule.data import Array, make_data
 from emulation.traffic.schedule.schedule import Schedule, Sliced, slice_schedule
 from tests.emulation.traffic.conftest import MemoryWire
+from tests.oracle.codec import skipped_frames
 from tests.oracle.make import make_agents
 
 US = 10**6
@@ -65,6 +67,7 @@ class Twin:
         self._switches = Random(self.rank)  # which frames they mark
         self._damage = damage
         self._reroute = reroute
+        self.skipped = 0  # acknowledgements whose map begins after the first 64 frames
 
     @property
     def failed(self) -> object:
@@ -74,6 +77,7 @@ class Twin:
         expected = getattr(self.python, method)(*event)
         answer = getattr(self.native, method)(*event)
         assert answer == expected, f"rank {self.rank}, {method}"
+        self.skipped += sum(frame[26] == Opcode.ACK and skipped_frames(frame) > 0 for frame, _ in expected[0])
         assert self.told["native"] == self.told["python"]
         return expected
 
@@ -127,8 +131,8 @@ def damaged(frame: bytes, random: Random) -> bytes:
     return frame[:at] + bytes([frame[at] ^ 1 << random.randrange(8)]) + frame[at + 1 :]
 
 
-def schedule_of(random: Random) -> Schedule:
-    elements = random.choice([40, 257, 1000, 3001])
+def schedule_of(random: Random, *, long: bool = False) -> Schedule:
+    elements = random.choice([40, 257, 1000, 3001]) * (8 if long else 1)
     grid = (2, 4)
     return random.choice(
         [
@@ -215,7 +219,7 @@ def twins_of(
     reroute: float,
     reduces: bool,
 ) -> list[Twin]:
-    schedule = schedule_of(random)
+    schedule = schedule_of(random, long=parameters.window > MAX_PATH_WINDOW)
     sliced: Sliced = slice_schedule(schedule, random.choice([16, 64, 1024]), overlap=random.random() < 0.7)
     dtype = random.choice(["int32", "float32"])
     inputs: list[Array] = [make_data(rank, schedule.elements, dtype, 1) for rank in range(schedule.ranks)]
@@ -241,12 +245,20 @@ def twins_of(
 
 
 @cache
-def compare(seed: int, profile: IterationProfile | None, reduces: bool = False) -> list[Twin]:
-    """Run twins whose world comes from a seed, and compare them at every event and at the end."""
+def compare(
+    seed: int, profile: IterationProfile | None, reduces: bool = False, window: int = 0
+) -> list[Twin]:
+    """Run twins whose world comes from a seed, and compare them at every event and at the end.
+
+    `window` replaces the window that the seed gives, unless it is 0; sources then know no paths.
+    """
     random = Random(seed)
     ill = random.random() < 0.8
     damage = random.choice([0, 0, 0.003])
-    twins = twins_of(random, parameters_of(random), profile, damage, random.choice([0, 0.02]), reduces)
+    parameters = parameters_of(random)
+    if window:
+        parameters = replace(parameters, window=window, paths=None, adaptive=False, marks=False)
+    twins = twins_of(random, parameters, profile, damage, random.choice([0, 0.02]), reduces)
     wire = MemoryWire(
         twins,  # type: ignore[arg-type]
         seed=seed,
@@ -288,6 +300,25 @@ def test_the_cases_meet_spilled_frames_and_lost_core_time() -> None:
     assert any(report and report.spilled_bytes for report in reports)
     assert any(report and report.core_ps for report in reports)
     assert sum(twin.python.stats.retransmitted for twin in twins) > 200
+
+
+WIDE = [(seed, (65, 100, 256, MAX_WINDOW)[seed % 4]) for seed in range(300, 312)]
+
+
+@pytest.mark.parametrize(("seed", "window"), WIDE)
+def test_windows_larger_than_the_map_of_an_acknowledgement(seed: int, window: int) -> None:
+    compare(seed, None, window=window)
+
+
+def test_the_cases_meet_maps_that_begin_later() -> None:
+    """Otherwise the comparison of large windows would show little."""
+    assert sum(twin.skipped for case in WIDE for twin in compare(case[0], None, window=case[1])) > 200
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3000, 3200))
+def test_many_large_windows(seed: int) -> None:
+    compare(seed, None, window=(65, 100, 256, MAX_WINDOW)[seed % 4])
 
 
 @pytest.mark.long

@@ -239,3 +239,18 @@ def test_headroom_follows_the_longest_cable() -> None:
         headroom_bytes(full_mesh([2], lane_rate_gbps=100, lanes=1, host_lanes=1, delay_ns=1000), 1000)
         == 25_000 + 3 * 1000 + 64
     )
+
+
+def test_large_windows_need_switches_that_choose_the_paths(write: Callable[[str], Path]) -> None:
+    text = """
+name: wide
+topology: TOPOLOGY
+collective: {kind: all-to-all, elements: 4096}
+routing: {peers: job, strategy: STRATEGY}
+transport: {window: 65}
+"""
+    mesh = text.replace("TOPOLOGY", "{name: full-mesh, dims: [4]}").replace("STRATEGY", "all-path")
+    with pytest.raises(ScenarioError, match="window` is 65, but sources know their paths"):
+        prepare(*load(write(mesh)))
+    clos = text.replace("TOPOLOGY", "{name: ecmp-clos}").replace("STRATEGY", "oblivious")
+    assert prepare(*load(write(clos)))
