@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 2: from a Fabric, what is to be sent and what has failed, to a Plan.
+"""Floor 2: make a Plan from a Fabric, the traffic to send and the failed links.
 
-Knows topologies; emulation and harness know it. Only `p4runtime` opens a socket.
+This package imports topologies; emulation and harness import this package. Only `p4runtime` opens a socket.
 
 Values: an `Entry` is one row of one table of one switch, an `Update` a change of one row, a `Plan` all rows
-of a fabric with the routes from which they were made. A `Path` lists the names of the nodes that it visits.
+of a fabric, with the routes from which the rows were made. A `Path` is a tuple of the names of its nodes.
 
     errors        PlanError, DeadlockError, InstallError
     garbage       pauses of the garbage collector, for plans of millions of objects
@@ -13,14 +13,14 @@ of a fabric with the routes from which they were made. A `Path` lists the names 
     paths/        path search, shares of paths, standby paths, source routes
     tables/       rows of the tables of each P4 program
     forwarding/   what installed entries do to a frame
-    schemes/      one class a way to forward: mesh, rails, clos, optical, graph
-    path_probing  the path that each value of lb takes, computed; loads numpy, imported by its name
+    schemes/      a class for each way to forward: mesh, rails, clos, optical, graph
+    path_probing  the path that a frame takes for each value of lb; loads numpy, so import it by its name
     planner       make_plan: routes, entries of every node, and the nodes to notify when a link fails
     recovery/     reaction of a node to failures; hellos, LACP, spares
-    circuits/     optical circuits between Pods for a demand, and the plans of their change
-    trees/        trees of switches that combine values, and their slots
+    circuits/     optical circuits between Pods for a demand, and plans to change circuits
+    trees/        trees of switches that combine values (reductions), and their slots
     jobs/         priorities and paths of jobs (Crux)
-    discovery/    a fabric found by source-routed requests, and its cables beside the plan's
+    discovery/    discovery of a fabric by source-routed requests; comparison of its cables with the plan
     p4runtime/    client that writes entries into switches
 
 Order of the rooms: errors, garbage, plan, deadlock, paths, tables, forwarding, schemes, path_probing,

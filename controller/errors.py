@@ -15,8 +15,8 @@ class PlanError(RailyardError):
 class DeadlockError(PlanError):
     """Routes whose channels wait for each other in a cycle.
 
-    `cycle` names the channels in waiting order, each (link, node it leads to, VL); the last waits for the
-    first.
+    `cycle` lists the channels in waiting order, each as (link, node to which the channel leads, VL). The last
+    channel waits for the first.
     """
 
     def __init__(self, message: str, cycle: Sequence[tuple[str, str, int]], *, remedy: str = "") -> None:
@@ -25,4 +25,4 @@ class DeadlockError(PlanError):
 
 
 class InstallError(RailyardError):
-    """A switch that did not accept its entries."""
+    """A failed exchange with a switch, or entries that cannot be read or written."""

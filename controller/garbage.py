@@ -11,13 +11,18 @@ from contextlib import contextmanager
 __all__ = ["earlier_objects_left_out", "garbage_collection_paused"]
 
 
-# An element for each `earlier_objects_left_out` under way: gc.get_freeze_count() would count all objects.
+# An element for each `earlier_objects_left_out` that has not ended. gc.get_freeze_count() would tell too, but
+# it visits every frozen object.
 _left_out: list[None] = []
 
 
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector; it looks at what was made meanwhile in full collections only."""
+    """Pause the cyclic garbage collector.
+
+    Afterwards, only full collections scan the objects that were created during the pause, unless
+    `earlier_objects_left_out` is active.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -25,7 +30,7 @@ def garbage_collection_paused() -> Iterator[None]:
     finally:
         if enabled:
             if not _left_out:
-                # Both together move all objects to the oldest generation.
+                # freeze() and unfreeze() together move all objects to the oldest generation.
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
@@ -33,9 +38,9 @@ def garbage_collection_paused() -> Iterator[None]:
 
 @contextmanager
 def earlier_objects_left_out() -> Iterator[None]:
-    """Leave all objects that exist now out of collections, and collect the later garbage at the end.
+    """Exclude all objects that exist now from garbage collection; on exit, collect all garbage created since.
 
-    A plan stays for the whole run, and every full collection during the run would scan it.
+    A plan lives for the whole run. Without this, every full collection during the run would scan the plan.
     """
     gc.freeze()
     _left_out.append(None)

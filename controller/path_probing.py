@@ -2,9 +2,9 @@
 """Path probing: the values of lb that select a path, computed from the switches' hash (HPN, path selection).
 
 The hash of p4/control/route/multipath.p4 is a function of scna, dcna and lb
-(controller.forwarding.pipeline). So the path of a frame is known without sending it: the hashes of all 256
-values of lb, looked up in the groups of the switches on the way, give the egress port of each value. In an
-HPN Pod one switch chooses.
+(controller.forwarding.pipeline). So the path of a frame is known without sending the frame: the groups of
+each switch on the way give the egress port for the hash of each of the 256 values of lb. In an HPN Pod, only
+one switch of a path chooses by hash.
 """
 
 from collections import deque
@@ -54,12 +54,15 @@ class ProbedPath:
 
 
 def selected_members(hashes: ArrayLike, ways: int, shift: int = 0) -> Ints:
-    """Return, by hash, the member of a group of `ways` that a switch selects by the bits from `shift` on."""
+    """Return the member of a group of `ways` members that each hash selects, by its bits from `shift` on."""
     return (np.asarray(hashes) >> shift & group_size(ways) - 1) % ways
 
 
 def lb_by_member(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> Ints:
-    """Return, by member of a group, the least value of `lbs` (default: all) that selects it; -1 for none."""
+    """Return, by member of a group, the first value of `lbs` that selects the member; -1 if there is none.
+
+    `scna` and `dcna` are the addresses of the frame. `lbs` has all values of lb by default.
+    """
     values = np.array(lbs or range(LB_VALUES))
     taken = selected_members(flow_hash(scna, dcna, values), ways, shift)
     result = np.full(ways, -1)
@@ -68,9 +71,10 @@ def lb_by_member(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[
 
 
 def min_reached_members(ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> int:
-    """Return the fewest members of a group that a source reaches by `lbs` (default: all), for any addresses.
+    """Return the least number of members of a group that the values `lbs` select, over all addresses.
 
-    The addresses flip the same bits of the hash for every value of lb; all possible flips are tried.
+    `lbs` has all values of lb by default. The addresses of a frame flip the same bits of the hash for every
+    value of lb, so the function tries all possible flips.
     """
     parts = lb_contributions()[np.array(lbs or range(LB_VALUES))]
     flips = np.arange(group_size(ways)) << shift
@@ -79,25 +83,29 @@ def min_reached_members(ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> i
 
 @final
 class PathProbe:
-    """Paths that a plan's tables give to each value of lb, for frames of lb_mode 0.
+    """Paths of a plan for each value of lb, for frames of lb_mode 0.
 
-    The source route decides the first part of a path, as the plan's strategy allows, and the hash the rest.
-    PlanError for a core of circuits, where the hash alone does not decide.
+    The source route decides the first part of a path; how long this part is depends on the plan's strategy.
+    The hash decides the rest.
+
+    Raises:
+        PlanError: The fabric has a core of circuits, where the hash alone does not decide the rest.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._scheme = scheme_of(plan)
         if self._scheme.moving_circuits:
             raise PlanError(
-                f"{plan.fabric.name} has circuits, over which paths cannot be searched",
+                f"{plan.fabric.name} has circuits, and the hash alone does not decide paths over circuits",
                 remedy="use a fabric whose switches are joined by links",
             )
         self._plan = plan
 
     def lbs_by_path(self, source: str, destination: str) -> Mapping[Path, tuple[int, ...]]:
-        """Return all paths, in the order of their least value of lb, with the values that select each path.
+        """Return, by path, the values of lb that select the path; paths are sorted by their least value.
 
-        PlanError when the tables lead nowhere.
+        Raises:
+            PlanError: The tables do not lead to the destination.
         """
         beginnings: dict[Path, list[int]] = {}
         for bucket, begun in enumerate(self._steered(source, destination)):
@@ -113,11 +121,19 @@ class PathProbe:
     def disjoint_paths(
         self, source: str, destination: str, most: int = 0, order: Sequence[int] = range(LB_VALUES)
     ) -> tuple[ProbedPath, ...]:
-        """Return paths of which no two share a link between switches, at most `most` unless it is 0.
+        """Return paths of which no two share a hop between switches.
 
-        Ports take turns. Each turn takes the port's path that is disjoint from the paths before and whose
-        value comes first in `order`, so that pairs with different orders use different uplinks.
-        PlanError when the tables lead nowhere.
+        The egress ports of the source take turns. At its turn, a port contributes its first path, in the
+        order of the values of lb, that shares no hop between switches with the paths chosen before.
+
+        Args:
+            source: Source of the paths.
+            destination: Destination of the paths.
+            most: Largest number of paths; 0: no limit.
+            order: Values of lb, the preferred value first. Pairs with different orders use different uplinks.
+
+        Raises:
+            PlanError: The tables do not lead to the destination.
         """
         fabric = self._plan.fabric
         by_port: dict[Path, list[ProbedPath]] = {}
@@ -145,18 +161,28 @@ class PathProbe:
         return tuple(result)
 
     def lbs_by_port(self, source: str, destination: str) -> tuple[tuple[int, ...], ...]:
-        """Return the values of lb by port, or by other steered part of a source route."""
+        """Return the values of lb in groups: paths of one group are equal up to the first switch.
+
+        Without an intermediate endpoint, a group is an egress port of the source. Groups are sorted by their
+        least value. A pair without source routes has a single group.
+        """
         number = self._plan.route_columns.paths.pairs.number((source, destination))
         return _lbs_by_part((0,) * BUCKETS if number is None else tuple(self._parts[number].tolist()))
 
     @cached_property
     def _parts(self) -> NDArray[np.uint8]:
-        """Number, within its pair, of the part up to the first switch that each bucket takes, (pairs, 16)."""
+        """Numbers of the paths of buckets up to the first switch, (pairs, 16).
+
+        Each pair numbers its different paths up to the first switch from 0, by their first bucket.
+        """
         routes = self._plan.route_columns
         return numbered_by_first_use(_first_parts(routes.paths)[routes.buckets])
 
     def group_sizes(self, source: str, destination: str) -> tuple[int, ...]:
-        """Return the sizes of the groups on the path of a frame with lb 0."""
+        """Return the sizes of the groups that a frame with lb 0 meets on its path after the steered part.
+
+        The size of a group is its number of distinct egress ports; groups with one port are left out.
+        """
         begun = self._steered(source, destination)[0]
         if begun[-1] == destination:
             return ()
@@ -166,14 +192,14 @@ class PathProbe:
         return tuple(size for size in sizes if size > 1)
 
     def _steered(self, source: str, destination: str) -> Sequence[Path]:
-        """Return the steered part of the path, by bucket."""
+        """Return, by bucket, the steered part of the path: the part that the source route decides."""
         paths = self._plan.routes.get((source, destination))
         if paths is None:
             return ((source,),) * BUCKETS
         return [self._scheme.until_hash(path) for path in paths]
 
     def _follow(self, begun: Path, destination: str, lbs: Ints) -> Iterator[tuple[Path, Ints]]:
-        """Yield the paths of frames with these values of lb after their steered part, with the values."""
+        """Yield the paths that begin with `begun`, each with the values of `lbs` that select the path."""
         fabric, source = self._plan.fabric, begun[0]
         hashes = flow_hash(fabric.node(source).address, fabric.node(destination).address, lbs)
         waiting: list[tuple[Path, Ints]] = [(begun, np.arange(len(lbs)))]
@@ -190,7 +216,7 @@ class PathProbe:
             if None in neighbours.values() or not neighbours or len(path) > MAX_HOPS:
                 raise PlanError(
                     f"the tables lead from {source} to {destination} no further than {node}",
-                    remedy="plan for links that join them",
+                    remedy="make a plan in which the tables reach the destination",
                 )
             waiting += [
                 ((*path, following), chosen[ports == port])
@@ -200,7 +226,10 @@ class PathProbe:
 
 
 def _first_parts(paths: PathColumns) -> NDArray[np.integer]:
-    """Return, by path, a number for its part up to the first switch; paths of other sources may share it."""
+    """Return a number for each path; paths of one source have equal numbers if they share the first part.
+
+    The first part of a path ends at its first switch. Paths of different sources may have equal numbers.
+    """
     nodes = paths.nodes
     switch = (nodes >= 0) & (columns(paths.fabric).tiers[nodes] > 0)
     behind = np.cumsum(switch, axis=1) > switch
@@ -212,7 +241,7 @@ def _first_parts(paths: PathColumns) -> NDArray[np.integer]:
 
 @cache
 def _lbs_by_part(parts: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Return the values of lb by number of the steered part that their bucket takes."""
+    """Return the values of lb in groups: group n has the values whose bucket b has `parts[b] == n`."""
     lbs = np.arange(LB_VALUES)
     part = np.array(parts)[lbs % BUCKETS]
     return tuple(tuple(lbs[part == number].tolist()) for number in range(max(parts) + 1))

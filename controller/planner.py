@@ -50,21 +50,26 @@ def make_plan(
 
     Args:
         fabric: The fabric.
-        scheme: Name of a forwarding scheme (controller.schemes.registry); by default that of the fabric.
+        scheme: Name of a forwarding scheme (controller.schemes.registry); by default the first scheme
+            that serves the fabric.
         strategy: Name of a strategy of the scheme (controller.schemes.strategy): the paths that a pair uses.
-        demand: Bytes by source and destination, for which the shares of paths keep the busiest link least
-            busy where source routes decide every hop (controller.paths.shares); without it shares follow the
-            rates and lengths of paths. Pairs without demand then use their paths of fewest hops.
-        peers: Pairs to plan source routes for, in both directions; by default all pairs of endpoints that an
-            optical switch does not leave dark. The tables reach all other endpoints too.
+        demand: Bytes by source and destination. If given, the shares of paths minimise the load of the
+            busiest link (controller.paths.shares), and pairs without demand use their paths of fewest hops.
+            If None, shares follow the rates and lengths of paths.
+        peers: Pairs that get source routes, in both directions; by default all pairs of endpoints, except
+            endpoints whose NICs have no link or circuit. Address tables lead to all other endpoints too.
         failed: Names of links that carry no route.
         rules: Name of the turn rules.
-        hashing: Bits of the hash by which the switches of a tier choose.
-        standby: Number of buckets that a pair with a single path gets for paths that share no link with it,
-            where source routes decide every hop.
-        payload_bytes: Size of a frame; pairs that send too few frames get no longer paths.
-        check: Raise DeadlockError when the routes could deadlock.
-        previous: A plan whose parts are used again where they hold, which changes no result.
+        hashing: Bits of the hash by which switches choose ports: each tier of switches uses bits of its own
+            (per-tier), or all tiers use the same bits (identical).
+        standby: Number of buckets that a pair with a single path gives to standby paths, which share no link
+            with the path in use. With an adaptive strategy, all pairs give buckets to standby paths. A
+            fabric has standby paths only if source routes decide every hop.
+        payload_bytes: Bytes of data in a full frame. A pair whose demand fills fewer than 16 frames gets no
+            paths longer than its candidates.
+        check: Raise DeadlockError if the routes could deadlock.
+        previous: An earlier plan. Parts of it that still hold are used again, which saves time and does not
+            change the result.
 
     Raises:
         PlanError: A pair has no path, or a name is unknown.
@@ -96,7 +101,7 @@ def make_plan(
     else:
         shared = None if demand is None or routing.moving_circuits else wanted
         routes, weights = share_traffic(routing, candidates, shared, payload_bytes, standby)
-    # Without new links the permitted turns are among those of the previous fabric.
+    # Without new links, every permitted turn was permitted in the previous fabric too.
     acyclic = reused.previous is not None and _permits_no_cycle(reused.previous.fabric, turns)
     if check and not (reused.no_new_links and acyclic):
         check_routes(routing, (path for paths in routes.values() for path in paths))
@@ -123,7 +128,8 @@ def _names(plan: Plan) -> tuple[str, ...]:
 def _candidates(routing: Scheme, pairs: PairColumns, reused: Reused, names: tuple[str, ...]) -> PathColumns:
     """Return the candidate paths of each pair.
 
-    Candidates without failures follow from the fabric, which keeps the last of them for the next plan.
+    Without failed links, the fabric and `names` determine the candidates. The fabric's cache then has those
+    of the last plan, so that only new pairs are searched.
     """
     known = reused.candidates
     stored = {} if routing.finder.failed else _known_candidates(routing.fabric)
@@ -144,7 +150,7 @@ def _candidates(routing: Scheme, pairs: PairColumns, reused: Reused, names: tupl
 
 @computed_once
 def _known_candidates(_: Fabric) -> dict[tuple[str, ...], PathColumns]:
-    """Return the candidates of the last plan without failures, by the names of `_names`."""
+    """Return the fabric's cache: the candidates of the last plan without failed links, by `_names`."""
     return {}
 
 
@@ -163,15 +169,16 @@ def _pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> PairColumns:
     if wrong.any():
         source, destination = pairs.name(int(np.argmax(wrong)))
         raise PlanError(
-            f"a route leads from {source} to {destination}", remedy="plan between two different endpoints"
+            f"cannot plan a route from {source} to {destination}",
+            remedy="plan between two different endpoints",
         )
     return pairs
 
 
 def check_routes(routing: Scheme, routes: Iterable[Path]) -> None:
-    """Raise DeadlockError if these routes and the routes of the tables together could deadlock.
+    """Raise DeadlockError if `routes` and the paths of the address tables together could deadlock.
 
-    If the turns that the rules permit close no cycle, no routes do.
+    If the turns that the rules permit close no cycle, no routes can deadlock, and no path is looked at.
     """
     fabric, rules = routing.fabric, routing.rules
     if _permits_no_cycle(fabric, rules):
@@ -189,7 +196,7 @@ def check_routes(routing: Scheme, routes: Iterable[Path]) -> None:
 
 
 def _permits_no_cycle(fabric: Fabric, rules: RuleSet) -> bool:
-    """Return whether permitted turns close no cycle, which follows from links and coordinates alone."""
+    """Return whether the turns that the rules permit close no cycle; the result is cached with the fabric."""
     known = _known_verdicts(fabric)
     if rules.name not in known:
         known[rules.name] = permits_no_cycle(fabric, rules)
@@ -198,7 +205,7 @@ def _permits_no_cycle(fabric: Fabric, rules: RuleSet) -> bool:
 
 @computed_once
 def _known_verdicts(_: Fabric) -> dict[str, bool]:
-    """Return whether permitted turns close no cycle, by name of the rules, as far as it is known already."""
+    """Return the fabric's cache of the results of `_permits_no_cycle`, by name of the rules."""
     return {}
 
 
