@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a fabric's channels: a hop is a direction of a link, and a channel is a VL of a hop.
+"""Numbers of the channels of a fabric.
 
-The VL on which a frame leaves depends only on its VL and on the directions (groups, up or down) of its
-arriving and leaving hops (controller.deadlock.turn_rules). A fabric has few directions; their numbers are
-called ways.
+A hop is one direction of a link, and a channel is one VL of a hop. The VL on which a frame leaves a node
+depends on three values only: the VL on which it arrives, and the directions of its arriving and leaving hops
+(controller.deadlock.turn_rules). A direction is a group, and up or down. A fabric has few directions; they
+are numbered, and these numbers are called ways.
 """
 
 from functools import cached_property
@@ -20,7 +21,7 @@ from topologies.model.columns import columns
 
 __all__ = ["VLS", "Channel", "Hops", "Numbers"]
 
-# VLs of all classes together.
+# Number of VLs of all traffic classes together.
 VLS = len(ENTRY_VLS) * CLASS_VLS
 
 Numbers = NDArray[np.int32]
@@ -36,11 +37,19 @@ class Channel(NamedTuple):
 
 @final
 class Hops:
-    """The hops of a fabric: 2 i and 2 i + 1 are the directions of link i; channel = hop * VLS + VL.
+    """Hops and channels of a fabric by number.
 
-    `tails` and `heads` are the indices of the nodes where each hop begins and ends. `ways` are the indices of
-    hops' directions in `directions`; index 0 is HOST. `turns[arriving][vl][leaving]`, by ways, is the VL on
-    which a frame leaves, or -1 for a forbidden turn.
+    Hops 2 i and 2 i + 1 are the two directions of link i. The number of a channel is hop * VLS + VL.
+
+    Attributes:
+        links: Names of the links.
+        nodes: Names of the nodes.
+        tails: Index of the node where each hop begins.
+        heads: Index of the node where each hop ends.
+        directions: The different directions of hops; index 0 is HOST.
+        ways: Index in `directions` of the direction of each hop.
+        turns: `turns[arriving][vl][leaving]` is the VL on which a frame leaves, or -1 for a forbidden turn;
+            `arriving` and `leaving` are indices in `directions`.
     """
 
     def __init__(self, fabric: Fabric, rules: RuleSet) -> None:
@@ -65,7 +74,7 @@ class Hops:
     def number(self) -> dict[tuple[str, str], int]:
         """Number of the hop between two neighbours, by their names.
 
-        Parallel links wait for the same channels, so the first link represents all.
+        Parallel links wait for the same channels, so the first of them represents all.
         """
         names, tails, heads = self.nodes, self.tails.tolist(), self.heads.tolist()
         return {(names[tails[hop]], names[heads[hop]]): hop for hop in self._leaving.tolist()}
@@ -79,12 +88,15 @@ class Hops:
         return len(self) * VLS
 
     def channel(self, number: int) -> Channel:
-        """Return the channel, with names, of a channel number."""
+        """Return the channel with a number, by the names of its link and node."""
         hop, vl = divmod(number, VLS)
         return Channel(self.links[hop // 2], self.nodes[self.heads[hop]], vl)
 
     def channels_along(self, path: Path, entry_vl: int) -> tuple[list[int], str]:
-        """Return the channels of a frame along a path, and the node of the first forbidden turn, or ''."""
+        """Return the channels that a frame takes along a path, and the node of the first forbidden turn.
+
+        The channels end before the forbidden turn. The node is '' if all turns are permitted.
+        """
         turns, way, vl = self.turns, 0, entry_vl
         channels = []
         for node, neighbour in pairwise(path):

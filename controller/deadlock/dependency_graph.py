@@ -4,7 +4,8 @@
 A channel is one VL of one direction of a link. A frame that holds a channel waits for the next channel of its
 path: routes can deadlock only when these waits form a cycle (Dally and Seitz).
 
-Graphs are arrays of channel numbers, as a SuperPod has over a million channels; cycles have names.
+A SuperPod has over a million channels, so a graph is stored as arrays of channel numbers. A cycle is returned
+with the names of its links and nodes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,10 +40,10 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class DependencyGraph:
-    """Channels in use, and the channels that a frame may wait for while it holds another.
+    """Channels in use, and the dependencies between them.
 
-    `used` marks the channels of `hops` in use. A frame that holds channel `before[i]` may wait for channel
-    `after[i]`; these pairs are distinct.
+    `used` is a mask of the channels of `hops` that are in use. Dependency i means: a frame that holds channel
+    `before[i]` may wait for channel `after[i]`. All dependencies are distinct.
     """
 
     hops: Hops
@@ -62,7 +63,7 @@ class DependencyGraph:
 
     @property
     def waits(self) -> dict[Channel, frozenset[Channel]]:
-        """Channels that each channel waits for, with names; for small fabrics."""
+        """Channels for which each channel waits, by name. Use it for small fabrics only."""
         waiting: dict[int, set[Channel]] = {int(number): set() for number in np.flatnonzero(self.used)}
         for before, after in zip(self.before.tolist(), self.after.tolist(), strict=True):
             waiting[before].add(self.hops.channel(after))
@@ -79,7 +80,11 @@ class DependencyGraph:
 def path_graph(
     fabric: Fabric, paths: Iterable[Path], rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS
 ) -> DependencyGraph:
-    """Return the graph of paths entered on each of `entry_vls`; PlanError names a forbidden turn."""
+    """Return the dependency graph of frames that enter each path on each of `entry_vls`.
+
+    Raises:
+        PlanError: The rules forbid a turn of a path.
+    """
     hops = Hops(fabric, rules)
     size = hops.channels
     used = np.zeros(size, dtype=np.bool_)
@@ -98,7 +103,7 @@ def path_graph(
 
 
 def graph_of_pairs(hops: Hops, used: NDArray[np.bool_], pairs: Iterable[int]) -> DependencyGraph:
-    """Return the graph of pairs of channels; a pair is the number before * hops.channels + after."""
+    """Return the graph of dependencies; a dependency is the number before * hops.channels + after."""
     both = np.array(sorted(pairs), dtype=np.int64)
     before, after = np.divmod(both, hops.channels)
     return DependencyGraph(hops, used, before.astype(np.int32), after.astype(np.int32))
@@ -136,7 +141,7 @@ def permitted_graph(
 
 def _hop_pairs(hops: Hops, u_turns: bool) -> tuple[Numbers, Numbers]:
     """Return all pairs of hops, arriving and leaving, at the same node; `u_turns` includes U-turns."""
-    # `leaving` lists the hops by the node where they begin; those of node n are from `first[n]` on.
+    # `leaving` lists the hops sorted by tail; the hops that leave node n start at `leaving[first[n]]`.
     leaving = np.argsort(hops.tails, kind="stable").astype(np.int32)
     count = np.bincount(hops.tails, minlength=len(hops.nodes))
     first = np.cumsum(count) - count
@@ -152,9 +157,10 @@ def _hop_pairs(hops: Hops, u_turns: bool) -> tuple[Numbers, Numbers]:
 
 
 def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
-    """Return the channels of a cycle in waiting order, always the same cycle; empty without a cycle.
+    """Return the channels of a cycle in waiting order; empty if the graph has no cycle.
 
-    The cycle is a shortest cycle through the first channel on any cycle, by the order of the fabric's links.
+    The result is a shortest cycle through the first channel that is on any cycle, in the order of the
+    fabric's links. Equal graphs have equal results.
     """
     if is_acyclic(graph.before, graph.after, graph.hops.channels):
         return ()
@@ -164,7 +170,7 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
     count, component = connected_components(matrix, directed=True, connection="strong")
     if count == graph.hops.channels:
         return ()
-    # No channel waits for itself, so a channel is on a cycle if its strong component has more members.
+    # No channel waits for itself, so a channel is on a cycle if its strong component has other members.
     first = int(np.flatnonzero(np.bincount(component)[component] > 1)[0])
     members = np.flatnonzero(component == component[first])
     inner = matrix[members][:, members]
@@ -181,8 +187,8 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
 def is_acyclic(before: NDArray[np.integer], after: NDArray[np.integer], size: int) -> bool:
     """Return whether a graph of `size` vertices, with edges from `before[i]` to `after[i]`, has no cycle.
 
-    Vertices without incoming edges are removed with their edges, round after round: without a cycle no edge
-    is left.
+    Each round removes the vertices that have no incoming edges, with all their edges. The graph has no cycle
+    if no edge is left.
     """
     order = np.argsort(before, kind="stable")
     waiting = np.bincount(after, minlength=size)
@@ -195,8 +201,8 @@ def is_acyclic(before: NDArray[np.integer], after: NDArray[np.integer], size: in
         counts = first[free + 1] - first[free]
         ends = np.cumsum(counts)
         left -= int(ends[-1])
-        places = np.arange(ends[-1]) + np.repeat(first[free] - ends + counts, counts)
-        reached, times = np.unique(after[places], return_counts=True)
+        positions = np.arange(ends[-1]) + np.repeat(first[free] - ends + counts, counts)
+        reached, times = np.unique(after[positions], return_counts=True)
         waiting[reached] -= times
         free = reached[waiting[reached] == 0]
     return not left

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search for a cycle among the turns that a rule set permits, for a whole fabric at once.
 
-`permitted_graph` has every pair of hops at a node: many millions if switches have many ports. In this graph,
-all hops of one direction at a node share a vertex. Rules look at directions only, so a cycle of either graph
-is a closed walk of the other.
+`permitted_graph` has an edge for every pair of hops at a node: many millions if switches have many ports. The
+graph of this module is smaller: all hops with the same direction at a node share a vertex. Rules depend on
+directions only, so each cycle of one graph is a closed walk in the other graph.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 
 
 def permits_no_cycle(fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS) -> bool:
-    """Return whether `permitted_graph` of these arguments, U-turns included, has no cycle."""
+    """Return whether the graph that `permitted_graph` returns, with U-turns, has no cycle."""
     hops = Hops(fabric, rules)
     if not len(hops):
         return True
@@ -59,5 +59,5 @@ def _keys(nodes: NDArray[np.int32], way: NDArray[np.int32], ways: int) -> Intege
 
 
 def _joined(nodes: Integers, others: Integers) -> tuple[Integers, Integers]:
-    """Return all pairs of positions, (i, j), at which two ascending arrays have equal numbers."""
+    """Return all pairs (i, j) with `nodes[i] == others[j]`, as two arrays; both inputs are ascending."""
     return ragged(np.searchsorted(others, nodes), np.searchsorted(others, nodes, side="right"))

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn rules of any graph: ranks of its nodes decide whether a hop goes up or down.
 
-Ranks are those of up*/down* routing (Schroeder et al., Autonet, 1991): by the distance from a root, so that
-every node but the root has a neighbour of higher rank. Fabrics with tiers may also be ranked by tier. Of
-several rankings, the first with the fewest hops of detours on two lanes is used.
+Ranks follow up*/down* routing (Schroeder et al., Autonet, 1991): a node nearer to a root has a higher rank.
+So every node except the root has a neighbour of higher rank. A fabric with switches may also be ranked by
+tier.
+
+Of several rankings, the ranking with the shortest detours is used: with the fewest hops beyond shortest paths
+on two lanes and, if several have as few, on one lane.
 """
 
 from collections import deque
@@ -27,10 +30,11 @@ __all__ = ["Adjacency", "RankOrder", "adjacency", "ranked_rules", "ranks", "rela
 # Group of all hops of a graph.
 _GROUP = 1
 
-# Roots to try, and sampled destinations for the cost of a ranking.
+# Number of roots to try, and number of destinations sampled for the cost of a ranking.
 _ROOTS = 6
 _SAMPLE = 16
-# Most nodes of a graph for which several rankings are compared.
+# Largest number of nodes of a graph for which several rankings are compared; a larger
+# graph takes the first ranking.
 _MAX_COMPARED = 400
 
 Adjacency = Sequence[Sequence[tuple[int, bool]]]
@@ -78,7 +82,7 @@ def ranked_rules(name: str, fabric: Fabric) -> RuleSet:
         "single-vl": (1, VlIncrement.FREE),
     }
     if name not in known:
-        words = "are no turn rules" if name not in RULE_NAMES else "need dimensions"
+        words = "do not exist" if name not in RULE_NAMES else "need dimensions"
         raise PlanError(
             f"rules {name} {words}; {fabric.name} is routed as a graph", remedy=f"use {', '.join(known)}"
         )
@@ -104,8 +108,8 @@ def ranks(fabric: Fabric) -> Mapping[str, int]:
 def relays(fabric: Fabric) -> bool:
     """Return whether endpoints forward frames of other nodes.
 
-    They do if a link joins two endpoints, or if the switches alone do not connect all endpoints. Otherwise
-    endpoints are hosts that only send and receive.
+    Endpoints forward if a link joins two endpoints, or if paths through switches alone do not connect all
+    endpoints. Otherwise, endpoints are hosts that only send and receive.
     """
     import networkx as nx
 
@@ -135,9 +139,15 @@ def steps_to(
 ) -> list[int]:
     """Return the fewest admitted hops to a destination from every state; -1 if no path is admitted.
 
-    State (node * 2 + falls) * lanes + lane: a frame at `node` on `lane`, whose last hop went down if `falls`.
-    A frame at its source is in the state (node, 0, 0). `transit` marks the nodes that may forward. A valley
-    takes the next lane, unless `valleys` is False.
+    A state (node, falls, lane) has the number (node * 2 + falls) * lanes + lane: a frame is at `node` on
+    `lane`, and its last hop went down if `falls` is 1. At its source, a frame is in the state (node, 0, 0).
+
+    Args:
+        graph: Neighbours of each node.
+        destination: Index of the destination.
+        lanes: Number of lanes.
+        transit: Mask of the nodes that may forward frames.
+        valleys: Whether each valley moves a frame to the next lane; otherwise frames stay on their lane.
     """
     steps = [-1] * (len(graph) * 2 * lanes)
     edge: deque[int] = deque()
@@ -164,7 +174,7 @@ def steps_to(
 
 
 def _rankings(fabric: Fabric) -> Iterator[dict[str, int]]:
-    """Yield the ranking by tier, if the fabric has switches, then by distance from each of several roots."""
+    """Yield rankings: by tier if the fabric has switches, then by the distance from each of several roots."""
     names = [node.name for node in fabric.nodes]
     if not names:
         return
@@ -179,13 +189,16 @@ def _rankings(fabric: Fabric) -> Iterator[dict[str, int]]:
 
 
 def _numbered(fabric: Fabric, heights: Mapping[str, int]) -> dict[str, int]:
-    """Return distinct ranks by height, then by index."""
+    """Return distinct ranks: a greater height has a higher rank; of equal heights, a lower index has."""
     order = sorted(fabric.nodes, key=lambda node: (heights[node.name], -node.index))
     return {node.name: number for number, node in enumerate(order)}
 
 
 def _cost(fabric: Fabric, rank: Mapping[str, int]) -> tuple[float, float]:
-    """Return the hops beyond shortest paths with two lanes and with one lane, over sampled destinations."""
+    """Return the number of hops beyond shortest paths with two lanes, and with one lane.
+
+    Both are sums over all sources and some sampled destinations; infinite if a pair has no admitted path.
+    """
     graph = adjacency(fabric, rank)
     ends = [node.index for node in fabric.endpoints]
     transit = [node.is_switch or relays(fabric) for node in fabric.nodes]

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn rules of fabrics with dimensions and tiers: the stages of a route order its hops.
 
-A route moves in the mesh of its tier, climbs to the switches, climbs among them, moves in the mesh that they
-form, and comes down the same way. A hop goes up when its coordinate or its tier grows, down when it falls.
+A route moves in the mesh of its endpoints, climbs to the switches, climbs among the switches, moves in the
+mesh that the switches form, and descends in the opposite order. A hop goes up if its coordinate or its tier
+grows, and down if it falls.
 
-With the increment `valley`, channels ordered by (group, VL, rank) rise along every path, so no cycle can
-close. For s, the sum of a node's coordinates (or its tier), and the largest such sum m, a hop up from the
-node has rank s, and a hop down 2 m + 1 - s.
+With the increment `valley`, no cycle can close. Proof: let s be the sum of a node's coordinates (between
+tiers, its tier), and m the largest s. A hop up from the node has the rank s, and a hop down the rank
+2 m + 1 - s. Then (group, VL, rank) rises from channel to channel along every path.
 """
 
 from collections.abc import Set
@@ -25,14 +26,14 @@ from topologies.model.lines import is_sparse_mesh
 
 __all__ = ["StageOrder", "rules_of_turns", "staged_rules"]
 
-# Groups that the tables' 3 bits can name beside 0, the host.
+# Largest number of groups: tables have 3 bits for the number of a group, and 0 is the group of the host.
 _MAX_GROUPS = 7
 
 # Kinds of hops at a level, in route order: between tiers of the level, in a mesh, to another level.
 _AMONG, _MESH, _LEAVE = 1, 2, 3
 
 Stage = tuple[bool, int, int, int]
-"""(descends, level, or -level if it descends, kind of hop, mesh group): sorts in the order of a route."""
+"""(descends, level, kind of hop, mesh group), sorted in the order of a route; a descent has -level."""
 
 
 @final
@@ -40,8 +41,10 @@ Stage = tuple[bool, int, int, int]
 class StageOrder:
     """Order of hops by the stages of a route.
 
-    `groups` are the dimensions of each mesh group, in route order. `stages` gives the group number, from 1,
-    of each stage in the fabric. `meshes` are the numbers of groups of hops within a mesh.
+    Attributes:
+        groups: Dimensions of each mesh group, in route order.
+        stages: Group number, from 1, of each stage in the fabric.
+        meshes: Numbers of the groups whose hops are within a mesh.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -71,7 +74,7 @@ class StageOrder:
         """Return the direction of every hop, as 2 * group + 1 if it goes up, by hop number."""
         hops = columns(fabric)
         tail_tier, head_tier = hops.tiers[hops.tails], hops.tiers[hops.heads]
-        # The stage depends only on these five values of a hop, which have few combinations.
+        # The stage of a hop depends on these five values only; they have few combinations.
         shape = np.stack(
             [hops.levels[hops.tails], tail_tier, hops.levels[hops.heads], head_tier, hops.dimensions]
         )
@@ -104,7 +107,7 @@ def staged_rules(name: str, fabric: Fabric) -> RuleSet:
         T2-DOR      2 VLs, dimension order, one detour in each dimension
         T1-UD       1 VL, all up hops before all down hops
         T1-DOR+     1 VL, dimension order, detours without a valley
-        T1-DOR      1 VL, dimension order, one hop a dimension
+        T1-DOR      1 VL, dimension order, one hop in each dimension
         single-vl   1 VL, every turn; can deadlock
     """
     flat = (tuple(range(len(fabric.dims))),)
@@ -148,7 +151,7 @@ def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
         if not 0 <= following < CLASS_VLS:
             raise PlanError(
                 f"rules {name}: the turn {arriving} to {leaves} on lane {lane} leaves on lane {following}",
-                remedy=f"lanes are 0 to {CLASS_VLS - 1}",
+                remedy=f"give a lane from 0 to {CLASS_VLS - 1}",
             )
     numbers = _number_stages(stages)
     order = StageOrder(groups, numbers, frozenset(numbers.values()))
@@ -157,7 +160,7 @@ def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
 
 @computed_once
 def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> Set[Stage]:
-    """Return the stages of all hops of a fabric, also of circuits that optical switches may set up."""
+    """Return the stages of all hops of a fabric, including circuits that optical switches may set up."""
     stages: set[Stage] = set()
     seen: set[tuple[int, int, int, int, int | None]] = set()
     for link in fabric.links:
@@ -190,7 +193,10 @@ def _mesh(height: int, number: int) -> Stage:
 
 
 def _number_stages(stages: Set[Stage]) -> dict[Stage, int]:
-    """Return the number of each stage, from 1 in route order; last climb and first descent share one."""
+    """Return the number of each stage, from 1 in route order.
+
+    The last climb and the first descent share a number, unless a mesh stage lies between them.
+    """
     numbers: dict[Stage, int] = {}
     number = 0
     before: Stage | None = None

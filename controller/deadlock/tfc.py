@@ -25,16 +25,19 @@ from topologies import Fabric, Node
 
 __all__ = ["Analysis", "DimensionOrders", "PathClass", "admitted_orders", "analyse"]
 
-# VL on which data enters; paths of the other class of traffic are equal on VLs of their own.
+# VL on which data enters. The other traffic class has equal paths, on VLs of its own.
 _ENTRY_VL = 0
 
 
 class PathClass(StrEnum):
     """Class of a path; every path between two endpoints is of exactly one class.
 
-    DIRECT: one hop. ORDERED: several hops, each in another dimension. DETOUR: two or more hops in a row in a
-    dimension. INTERLEAVED: a dimension is left and taken up again. SWITCHED: over switches inside domains or
-    next to endpoints, of level 0 or 1 (LRS, leaves of rails). TOP: over a higher switch (HRS, spines, cores).
+    DIRECT: one hop.
+    ORDERED: several hops, each in another dimension.
+    DETOUR: two or more hops in a row in one dimension.
+    INTERLEAVED: the path leaves a dimension and returns to it later.
+    SWITCHED: over switches of level 0 or 1, inside domains or next to endpoints (LRS, leaves of rails).
+    TOP: over a switch of a higher level (HRS, spines, cores).
     """
 
     DIRECT = "direct"
@@ -53,9 +56,14 @@ Counts = Mapping[tuple[PathClass, int], int]
 class Analysis:
     """Paths of up to `max_hops` hops between endpoints of a fabric under turn rules.
 
-    `simple` counts all simple paths by class and hops, and is empty without `refused`; `admitted` counts the
-    admitted paths. `lanes` counts admitted paths by the VLs of their hops. `graph` and `cycle` are those of
-    the admitted paths' channels.
+    Attributes:
+        rules: Name of the turn rules.
+        max_hops: Largest number of hops of a path.
+        simple: Number of all simple paths, by class and hops; empty if refused paths are not counted.
+        admitted: Number of admitted paths, by class and hops.
+        lanes: Number of admitted paths, by the VLs of their hops.
+        graph: Dependency graph of the admitted paths.
+        cycle: A cycle of the graph; empty if there is none.
     """
 
     rules: str
@@ -82,7 +90,7 @@ class Analysis:
         return 1 + max((vl for lanes in self.lanes for vl in lanes), default=-1)
 
     def count_paths(self, hops: int, counts: Counts | None = None) -> int:
-        """Return the number of admitted paths with `hops` hops, or of such paths in `counts`."""
+        """Return the number of paths with `hops` hops in `counts`, by default in `admitted`."""
         counted = self.admitted if counts is None else counts
         return sum(count for (_, length), count in counted.items() if length == hops)
 
@@ -95,10 +103,18 @@ def analyse(
     *,
     refused: bool = True,
 ) -> Analysis:
-    """Analyse every simple path of up to `max_hops` hops from `sources`, by default all endpoints.
+    """Analyse every simple path of up to `max_hops` hops from some sources to all endpoints.
 
-    A path takes microseconds: give few sources if the fabric has millions of paths. Without `refused`, paths
-    that the rules refuse are neither followed nor counted. PlanError when `max_hops` is less than 1.
+    Args:
+        fabric: The fabric.
+        rules: Turn rules that admit or refuse paths.
+        max_hops: Largest number of hops of a path.
+        sources: Names of the sources; by default all endpoints. The analysis of a path takes microseconds:
+            give few sources if the fabric has millions of paths.
+        refused: Whether paths that the rules refuse are followed and counted.
+
+    Raises:
+        PlanError: `max_hops` is less than 1.
     """
     if max_hops < 1:
         raise PlanError(f"paths cannot have up to {max_hops} hops", remedy="ask for 1 hop or more")
@@ -118,20 +134,21 @@ def analyse(
     )
 
 
-# Values that decide a path's class: the dimension of each hop (None: between tiers) and the greatest height.
+# Values that decide the class of a path: the dimension of each hop (None: between tiers), and the greatest
+# `_height` of its nodes.
 _Shape = tuple[tuple[int | None, ...], int]
 
 
 @final
 class _PathCounter:
-    """Enumerates and counts the paths of a fabric."""
+    """Search that follows and counts the paths of a fabric."""
 
     def __init__(self, fabric: Fabric, rules: RuleSet, max_hops: int, refused: bool) -> None:
         self._hops = Hops(fabric, rules)
         self._max_hops = max_hops
         self._refused = refused
         self._end = [not node.is_switch for node in fabric.nodes]
-        # By node, for each leaving hop: hop number, neighbour, way, dimension, neighbour's height.
+        # By node, for each leaving hop: hop number, neighbour, way of the hop, dimension, neighbour's height.
         self._leaving: list[list[tuple[int, int, int, int | None, int]]] = [[] for _ in fabric.nodes]
         for (source, neighbour), number in self._hops.number.items():
             to = fabric.node(neighbour)
@@ -158,18 +175,25 @@ class _PathCounter:
         way: int,
         vl: int,
     ) -> None:
-        """Extend a path from `node` by each hop, and count it; `vl` is -1 after the first forbidden turn.
+        """Extend a path by each hop that leaves its last node, and count the paths that end at an endpoint.
 
-        `held` are the channels before that turn, `way` is the direction of the last hop.
+        Args:
+            node: Last node of the path.
+            path: All nodes of the path.
+            dimensions: Dimension of each hop; None: between tiers.
+            height: Greatest height of the path's nodes.
+            held: Channels of the hops before the first forbidden turn.
+            way: Direction of the last hop, as an index in `Hops.directions`.
+            vl: VL of the last hop; -1 after a forbidden turn.
         """
         turns, goes_on = self._hops.turns[way], len(path) < self._max_hops
-        for number, neighbour, leaves, dimension, far_height in self._leaving[node]:
+        for number, neighbour, leaves, dimension, neighbour_height in self._leaving[node]:
             if neighbour in path:
                 continue
             following = turns[vl][leaves] if vl >= 0 else -1
             if following < 0 and not self._refused:
                 continue
-            shape = (*dimensions, dimension), max(height, far_height)
+            shape = (*dimensions, dimension), max(height, neighbour_height)
             channels = (*held, number * VLS + following) if following >= 0 else held
             if self._end[neighbour]:
                 self.simple[shape] += 1
@@ -232,22 +256,22 @@ class DimensionOrders:
 
 
 def admitted_orders(fabric: Fabric, rules: RuleSet) -> DimensionOrders:
-    """Count the orders of dimensions that the rules admit in a full mesh, ignoring a mesh among switches.
+    """Count the orders of dimensions that the rules admit in a full mesh; a mesh among switches is ignored.
 
     Admission depends only on the directions of hops, and in a full mesh as many pairs go up in a dimension as
     go down. Pairs of opposite corners at coordinates 0 and 1 therefore represent all pairs.
     """
-    by_place = {node.coordinates: node.name for node in fabric.nodes if node.kind.member}
+    by_coordinates = {node.coordinates: node.name for node in fabric.nodes if node.kind.member}
     size = len(fabric.dims)
     admitted = []
     for source in product((0, 1), repeat=size):
         count = 0
         for order in permutations(range(size)):
             at: list[int] = list(source)
-            path = [by_place[source]]
+            path = [by_coordinates[source]]
             for dimension in order:
                 at[dimension] = 1 - at[dimension]
-                path.append(by_place[tuple(at)])
+                path.append(by_coordinates[tuple(at)])
             count += rules.vls_of(fabric, tuple(path)) is not None
         admitted.append(count)
     all_orders = len(list(permutations(range(size))))

@@ -2,14 +2,16 @@
 """Turn rules: the turns that a frame may take, and the virtual lane (VL) on which it leaves (UB-Mesh, TFC).
 
 The paper leaves out the details of its turn and VL rules; these rules are our own. Each hop belongs to a
-group, and goes up or down in it. Group numbers never fall along a route (docs/reference/deadlock.md); a new
-group starts again at the first VL. A `HopOrder` gives the group and direction of each hop: by the structure
-of a fabric (controller.deadlock.stages), or by ranks of its nodes (controller.deadlock.ranks).
+group, and goes up or down in this group. Group numbers never fall along a route (docs/reference/deadlock.md).
+In a new group, a frame starts again on the first VL of its class. A `HopOrder` gives the group and direction
+of each hop: by the structure of a fabric (controller.deadlock.stages), or by ranks of its nodes
+(controller.deadlock.ranks).
 
 Inside a group, one of three events moves a frame to the next VL:
 
     valley  a down hop followed directly by an up hop: a path of up to three hops has at most one valley
-    step    every hop after the first: with a group a dimension, dimension order and detours
+    step    every hop after the first hop of the group; if each dimension is a group, a path follows the
+            order of dimensions, with detours in each dimension
     free    no event: no protection from deadlock, for comparison
 
 Steps count in meshes only; between tiers, valleys count instead. A user's own rules are a table of turns
@@ -60,11 +62,14 @@ class Direction(NamedTuple):
 HOST = Direction(0, False)
 
 Turns = Mapping[tuple[Direction, Direction, int], int]
-"""Lane on which a frame leaves, by arriving direction, leaving direction and arriving lane (of its class)."""
+"""Lane of its class on which a frame leaves, by (arriving direction, leaving direction, arriving lane)."""
 
 
 class VlIncrement(Enum):
-    """Event that moves a frame to the next VL of its class."""
+    """Event that moves a frame to the next VL of its class.
+
+    TABLE: a user's table of turns gives the next VL of each turn instead.
+    """
 
     VALLEY = "valley"
     STEP = "step"
@@ -102,9 +107,14 @@ class HopOrder(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """Turn rules of one fabric: the order of its hops, VLs used of a class, and the event that counts.
+    """Turn rules of one fabric.
 
-    `turns` counts if `increment` is TABLE.
+    Attributes:
+        name: Name of the rules.
+        vls: Number of VLs of each class that frames use.
+        increment: Event that moves a frame to the next VL.
+        order: Group and direction of each hop.
+        turns: Table of turns, which is used only if `increment` is TABLE.
     """
 
     name: str
@@ -112,16 +122,16 @@ class RuleSet:
     increment: VlIncrement
     order: HopOrder
     turns: Turns = field(default_factory=dict)
-    # VLs of paths by their directions and entry VL; paths have few different sequences of directions.
+    # Results of `vls_of` by directions and entry VL; paths have few different sequences of directions.
     _known_vls: "dict[tuple[tuple[Direction, ...], int], tuple[int, ...] | None]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     @property
     def up_first(self) -> bool:
-        """Return whether tables must send up hops first, as some minimal paths have too many valleys.
+        """Return whether tables must send frames up first, because some minimal paths have too many valleys.
 
-        A minimal path over n dimensions of a group has up to n // 2 valleys, and each takes a VL.
+        A minimal path over n dimensions of a group has up to n // 2 valleys, and each valley takes a VL.
         """
         return self.increment is VlIncrement.VALLEY and self.order.widest_mesh // 2 >= self.vls
 
