@@ -3,7 +3,7 @@
 
 wire     frames of requests and answers of the topology scan
 scan     state machine: answers go in, requests come out
-cables   comparison of the discovered with the planned fabric: a text for each wrong cable
+cables   comparison of the discovered fabric with the planned fabric: a text for each wrong cable
 entries  table entries of the program ub_scan: a node's GUID, class and ports
 """
 

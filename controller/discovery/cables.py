@@ -17,7 +17,10 @@ Kind = Literal["swapped", "wrong", "missing", "extra", "node"]
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A difference between fabrics; `ends` are its ports, `text` says what was discovered and planned."""
+    """A difference between the planned fabric and the discovered fabric.
+
+    `ends` are the ports of a wrong cable, empty for a node. `text` says what was discovered and planned.
+    """
 
     kind: Kind
     ends: tuple[End, ...]
@@ -27,7 +30,7 @@ class Finding:
 def compare_cables(fabric: Fabric, discovered: Discovered) -> list[Finding]:
     """Return all differences between the cables of a planned fabric and of a scan.
 
-    The list is empty if both are equal port by port. Two cables whose ends are exchanged are one finding.
+    The list is empty if both fabrics are equal port by port. Two cables with exchanged ends give one finding.
     """
     names = {guid_of(node): node.name for node in fabric.nodes}
     cabled = {_end(names, switch_port): _end(names, other) for switch_port, other in discovered.links.items()}
@@ -46,20 +49,20 @@ def _differences(planned: Mapping[End, End], cabled: Mapping[End, End]) -> Itera
         if end in done or planned.get(end) == peer:
             continue
         done |= {end, peer}
-        here, there = planned.get(end), planned.get(peer)
-        if here is not None and there is not None and cabled.get(here) == there:
-            # Another cable joins the planned peers of this cable's two ports.
-            done |= {here, there}
+        wanted_peer, wanted_end = planned.get(end), planned.get(peer)
+        if wanted_peer is not None and wanted_end is not None and cabled.get(wanted_peer) == wanted_end:
+            # Another cable joins the ports to which the two ends of this cable belong.
+            done |= {wanted_peer, wanted_end}
             yield Finding(
                 "swapped",
-                (end, peer, here, there),
-                f"two cables are exchanged: {_name(end)} leads to {_name(peer)} instead of {_name(here)}, "
-                f"and {_name(there)} to {_name(here)} instead of {_name(peer)}",
+                (end, peer, wanted_peer, wanted_end),
+                f"two cables are exchanged: {_name(end)} leads to {_name(peer)} instead of {_name(wanted_peer)}, "
+                f"and {_name(wanted_end)} to {_name(wanted_peer)} instead of {_name(peer)}",
             )
             continue
         wanted = " and ".join(
             f"{_name(port)} belongs to {_name(other)}"
-            for port, other in ((end, here), (peer, there))
+            for port, other in ((end, wanted_peer), (peer, wanted_end))
             if other is not None
         )
         kind: Kind = "wrong" if wanted else "extra"

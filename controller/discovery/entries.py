@@ -13,7 +13,7 @@ _TOPOLOGY_QUERY = 0
 
 
 def guid_of(node: Node) -> int:
-    """Return a node's fixed GUID of 128 bits: the testbed's name, then the node's device id."""
+    """Return a node's fixed GUID of 128 bits: the text RAILYARD in 64 bits, then the node's device id."""
     return _VENDOR << 64 | node.device_id
 
 

@@ -2,7 +2,7 @@
 """Topology scan: breadth first from a root, with a request through every port whose peer is unknown.
 
 The scan is a state machine without clock or socket. Its driver sends the requests of a wave, passes received
-frames to the scan, and asks for the next wave when no more frames come. A port without an answer is dark.
+frames to the scan, and asks for the next wave when no more frames arrive. A port without an answer is dark.
 """
 
 from collections import deque
@@ -38,9 +38,14 @@ class Device:
 @final
 @dataclass(slots=True)
 class Discovered:
-    """Discovered nodes by GUID, the root first; the peer of each port; dark ports; number of requests.
+    """Results of a topology scan.
 
-    `links` has both ends of each link as keys. `unexpected` counts frames that answer no request.
+    Attributes:
+        nodes: Discovered nodes by GUID, the root first.
+        links: The peer of each port; both ends of each link are keys.
+        dark: Ports without an answer.
+        requests: Number of requests.
+        unexpected: Number of received frames that answer no request.
     """
 
     nodes: dict[int, Device] = field(default_factory=dict)
@@ -57,7 +62,10 @@ class Discovered:
 
 @final
 class TopologyScan:
-    """Topology scan from one node, the root, where the driver is; no other node is known at first."""
+    """Topology scan from the root, the node to which the driver is attached.
+
+    At first no other node is known. `hops` is the width of a hop in the paths of requests.
+    """
 
     def __init__(self, hops: Hops = Hops.BITS_8) -> None:
         self.discovered = Discovered()

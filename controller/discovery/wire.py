@@ -32,7 +32,7 @@ _PATH_WORDS = 4
 
 
 class Hops(IntEnum):
-    """Code, on the wire, of the width of a hop (an egress port) in a path."""
+    """Width of a hop (the number of an egress port) in a path; the value is the code in a frame."""
 
     BITS_4 = 0
     BITS_8 = 1
@@ -45,7 +45,7 @@ class Hops(IntEnum):
 
     @property
     def most(self) -> int:
-        """Hops of the longest path."""
+        """Largest number of hops of a path."""
         return _PATH_WORDS * 32 // self.bits
 
 
@@ -67,12 +67,13 @@ class Answer:
 
 
 def request(number: int, path: Sequence[int], back: Sequence[int], hops: Hops = Hops.BITS_8) -> bytes:
-    """Return the frame of a request along the egress ports `path`; its answer takes the ports `back`.
+    """Return the frame of a request along the egress ports `path`.
 
-    The first port of `back` may be 0, as the last node answers through the port of arrival.
+    The answer takes the egress ports `back`. The first of them may be 0: the last node of the path answers
+    through the port where the request arrived.
 
     Raises:
-        PlanError: The path is too long, a port does not fit the width of a hop, or `back` has another length.
+        PlanError: The path is too long, a port exceeds the width of a hop, or `back` has another length.
     """
     if len(path) > hops.most:
         raise PlanError(
@@ -126,7 +127,7 @@ def read_answer(frame: bytes) -> Answer | None:
 
 
 def _values(body: bytes) -> tuple[int, int, int, int] | None:
-    """Return class, number of ports, local and remote port; None if a TLV is cut short or missing."""
+    """Return class, number of ports, `port` and `sent_by` of an answer; None if a TLV is short or missing."""
     class_code = ports = port = sent_by = -1
     while body:
         kind, size = body[0], body[1] if len(body) > 1 else 0
@@ -151,4 +152,4 @@ def _count(hops: int, width: Hops) -> int:
 def _words(path: Sequence[int], width: Hops) -> Iterable[int]:
     each = 32 // width.bits
     for start in range(0, len(path), each):
-        yield sum(port << width.bits * place for place, port in enumerate(path[start : start + each]))
+        yield sum(port << width.bits * index for index, port in enumerate(path[start : start + each]))
