@@ -56,7 +56,8 @@ def _differences(planned: Mapping[End, End], cabled: Mapping[End, End]) -> Itera
             yield Finding(
                 "swapped",
                 (end, peer, wanted_peer, wanted_end),
-                f"two cables are exchanged: {_name(end)} leads to {_name(peer)} instead of {_name(wanted_peer)}, "
+                f"two cables are exchanged: {_name(end)} leads to {_name(peer)} "
+                f"instead of {_name(wanted_peer)}, "
                 f"and {_name(wanted_end)} to {_name(wanted_peer)} instead of {_name(peer)}",
             )
             continue
