@@ -39,10 +39,10 @@ _OPTIONS = [
 
 _READ, _WRITE = "/p4.v1.P4Runtime/Read", "/p4.v1.P4Runtime/Write"
 
-# Most devices with a call in progress: a gRPC server refuses some calls above a thousand.
+# Largest number of devices with a call in progress: above a thousand, a gRPC server refuses some calls.
 _AT_ONCE = 64
 
-# Most devices to which pipelines or batches of entries, of a megabyte each, are sent at once.
+# Largest number of devices that receive a pipeline or a batch of entries (a megabyte each) at the same time.
 _LARGE_AT_ONCE = 8
 
 
@@ -57,12 +57,17 @@ class ProgramFiles:
 
 @final
 class P4RuntimeClient:
-    """P4Runtime client of the devices of one server (one `address`), or of many (an address for each node).
+    """P4Runtime client of the devices of one server or of several servers.
 
-    An address is "host:port", "unix:path", or `local.offer`'s for a server of this process. Every method
-    raises InstallError, which names the node, the operation and the server's reason. `timeout` in seconds
-    bounds each exchange with a server. `on_packet_in`, set before connect(), is called with the node, in the
-    client's own thread, for each packet that packet_in() can return.
+    Every method raises InstallError if it fails; the error names the node, the operation and the server's
+    reason. The function `on_packet_in`, to be set before connect(), is called with the name of the node for
+    each packet that packet_in() can return. It runs in the thread of the event loop, or, if the server is in
+    this process, in the thread in which the server sends the packet.
+
+    Args:
+        address: Address of the only server, or the address of each node's server by node. An address is
+            "host:port", "unix:path", or the result of `local.offer` for a server of this process.
+        timeout: Largest duration of each exchange with a server in seconds.
     """
 
     def __init__(self, address: str | Mapping[str, str], *, timeout: float = 60.0) -> None:
@@ -80,7 +85,7 @@ class P4RuntimeClient:
         self.close()
 
     def connect(self, devices: Mapping[str, int], election_id: int = 1) -> None:
-        """Connect, and become the primary controller of `devices` (node to device id)."""
+        """Connect, and become the primary controller of `devices`: the device id of each node."""
         run(self._connect(devices, election_id))
 
     async def _connect(self, devices: Mapping[str, int], election_id: int) -> None:
@@ -101,7 +106,7 @@ class P4RuntimeClient:
         channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         self._channels.append(channel)
         stub = p4r_grpc.P4RuntimeStub(channel)
-        # Write takes serialised updates, and counters are decoded as arrays: their bytes pass unchanged.
+        # Write gets serialised updates, and counters are decoded as arrays: gRPC passes both as bytes.
         stub.ReadSerialised = channel.unary_stream(  # pyright: ignore[reportAttributeAccessIssue]
             _READ, request_serializer=p4r.ReadRequest.SerializeToString
         )
@@ -125,9 +130,12 @@ class P4RuntimeClient:
         progress: Callable[[int, int], None] | None = None,
         cache: UpdateCache | None = None,
     ) -> int:
-        """Insert entries into all nodes at once; return their number. `progress` gets (done, total).
+        """Insert entries into all nodes at once, and return the number of entries.
 
-        `cache` keeps serialised entries between calls.
+        Args:
+            entries: Entries by node.
+            progress: Function that is called with the number of entries written so far and the total.
+            cache: Cache of serialised entries, for further calls with the same entries.
         """
         reports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         devices = {node: self._device(node) for node in entries}
@@ -191,7 +199,7 @@ class P4RuntimeClient:
         return values
 
     def packet_out(self, node: str, payload: bytes, **metadata: int) -> None:
-        """Send a frame into a switch; missing metadata is 0. A refusal makes the next barrier() raise."""
+        """Send a frame into a switch; missing metadata is 0. After a refusal, the next barrier() raises."""
         self.packet_outs(node, [(payload, metadata)])
 
     def packet_outs(
@@ -216,10 +224,11 @@ class P4RuntimeClient:
             await device.barrier()
 
     def barrier(self, node: str) -> None:
-        """Wait until the switch has handled every packet-out sent before; InstallError if it refused any.
+        """Wait until the switch has handled all earlier packet-outs; InstallError if it refused any of them.
 
-        The client repeats the arbitration, whose answer follows the packet-outs on the same stream. BMv2 does
-        not answer a repeated arbitration: with BMv2 this raises InstallError after the timeout.
+        The client repeats the arbitration on the same stream. The switch answers only after it has handled
+        the packet-outs. BMv2 does not answer a repeated arbitration: with BMv2, barrier() raises InstallError
+        after the timeout.
         """
         run(self._device(node).barrier())
 
@@ -280,5 +289,5 @@ async def _all(coroutines: Iterable[Coroutine[Any, Any, None]], at_once: int = _
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for coroutine in work:
-            coroutine.close()  # also the coroutines that never started
+            coroutine.close()  # matters for coroutines that never started
         raise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of indexed counters as arrays, decoded from serialised ReadResponses without an object a cell."""
+"""Cells of indexed counters as arrays, decoded from serialised ReadResponses without an object per cell."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import final
@@ -14,13 +14,13 @@ from controller.p4runtime.field_encoding import tag, varint
 
 __all__ = ["CellDecoder", "CounterCells"]
 
-# Bytes of responses that are decoded at once: their arrays stay in the cache of a core.
+# Responses are decoded when they have more bytes than this: their arrays still fit in the cache of a core.
 _BYTES_AT_ONCE = 1 << 20
 
 # Zeros behind the responses, so that reading a number past their end is no error.
 _PADDING = bytes(16)
 
-# Most cells of a counter whose cells come in another order than their indices: 16 MiB of arrays.
+# Largest number of cells of a counter, if the cells are not in the order of their indices: 16 MiB of arrays.
 _MOST_CELLS = 1 << 20
 _REMEDY = "compare the server with the P4Runtime specification: it sent no cells of a counter"
 
@@ -63,10 +63,10 @@ class CounterCells(Mapping[int, tuple[int, int]]):
 
 @final
 class CellDecoder:
-    """Decoder of the responses to reads of a whole counter of each of several nodes.
+    """Decoder of the responses of several nodes to reads of all cells of a counter.
 
-    Responses of several nodes are decoded together. If a server sends fields in another order, or anything
-    but cells of the counter, the responses are parsed as messages.
+    Responses of several nodes are decoded together. If a server sends fields in another order than protocol
+    buffers do, or anything else than cells of the counter, the responses are parsed as messages.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class CellDecoder:
         self._waiting_bytes = 0
 
     def add(self, node: str, counter_id: int, responses: Sequence[bytes]) -> None:
-        """Add all responses of a node to decode."""
+        """Add all responses of a node, to be decoded now or later."""
         data = b"".join(responses)  # joined messages parse as one message with all entities
         self._waiting.setdefault(counter_id, {})[node] = data
         self._waiting_bytes += len(data)
@@ -143,10 +143,11 @@ def _from_message(node: str, response: bytes) -> CounterCells:
 
 
 def _columns(data: bytes, counter_id: int) -> tuple[_Column, _Column, _Column, _Column] | None:
-    """Return the start, index, packets and bytes of every cell; the starts end with the end of the data.
+    """Return the start, index, packets and bytes of every cell; None if the data must be parsed as messages.
 
-    `data` ends with the padding. None unless it has only cells of this counter, with fields in the order of
-    their numbers, as protocol buffers write them.
+    The starts have one more element: the end of the last cell. `data` ends with the padding. The result is
+    None unless `data` has only cells of this counter, with fields in the order of their numbers, in which
+    protocol buffers write them.
     """
     raw = np.frombuffer(data, np.uint8)
     end = len(raw) - len(_PADDING)
@@ -186,9 +187,16 @@ def _columns(data: bytes, counter_id: int) -> tuple[_Column, _Column, _Column, _
 
 
 def _number(raw: NDArray[np.uint8], at: _Column, ends: _Column, field: bytes) -> tuple[_Column, _Column]:
-    """Return the varint field at `at` of each message, 0 if it is absent, and the positions behind it.
+    """Return a varint field of each message, and the position after the field.
 
-    `ends` are the ends of the messages. For a number of more than ten bytes the position is -1.
+    An absent field is 0, and its position does not change. For a number of more than ten bytes, the position
+    is -1.
+
+    Args:
+        raw: Bytes of all messages.
+        at: Position of the field in each message, if the message has the field.
+        ends: End of each message.
+        field: Tag of the field.
     """
     values = np.zeros(len(at), np.uint64)
     behind = at.copy()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A device of a P4Runtime server: its stream and its calls.
 
-It runs in the event loop of the client, which opens the channel and passes the stub.
+Devices run in the event loop of the client. The client opens the channel and passes the stub.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _REMEDIES: dict[int, str] = {
     rpc_code.DEADLINE_EXCEEDED: "check that the fabric is running, and that nothing holds it up",
     rpc_code.PERMISSION_DENIED: "connect with an election id above that of the other controller",
     rpc_code.FAILED_PRECONDITION: "push the pipeline before anything else",
-    rpc_code.ALREADY_EXISTS: "write the difference to what it holds, or push the pipeline to clear it",
+    rpc_code.ALREADY_EXISTS: "write only entries that the switch lacks, or push the pipeline to clear it",
     rpc_code.RESOURCE_EXHAUSTED: "plan fewer entries, or raise the size of the table in the P4 program",
     rpc_code.NOT_FOUND: "compare what is written with what the switch holds",
 }
@@ -43,7 +43,7 @@ _REMEDIES: dict[int, str] = {
 @final
 @dataclass(frozen=True, slots=True)
 class PacketIn:
-    """A frame from a switch to its controller; `metadata` by the names of the p4info's packet_in."""
+    """A frame from a switch to its controller; `metadata` has the fields of the header packet_in by name."""
 
     payload: bytes
     metadata: Mapping[str, int]
@@ -137,7 +137,8 @@ class Device:
                 reply = await answer
         except TimeoutError:
             raise self._error(
-                rpc_code.DEADLINE_EXCEEDED, f"no answer to arbitration in {self._timeout} s"
+                rpc_code.DEADLINE_EXCEEDED,
+                f"the server did not answer the arbitration within {self._timeout} s",
             ) from None
         if reply.status.code != rpc_code.OK:
             raise self._error(
@@ -156,9 +157,9 @@ class Device:
             raise self.broken()
 
     def packet_out_at_once(self, payload: bytes, metadata: Mapping[str, int]) -> bool:
-        """Send a frame into a switch of this process, without the event loop; False if that is not possible.
+        """Send a frame into a switch of this process without the event loop; return False if impossible.
 
-        It needs a local server and a known p4info.
+        The function needs a local server and a known p4info.
         """
         if self._direct is None or self._direct.to_service is None or self._info is None:
             return False
@@ -177,7 +178,7 @@ class Device:
         try:
             await self._stream.write(message)
         except (grpc.RpcError, asyncio.InvalidStateError):
-            # The stream has ended; the reader learns the reason.
+            # The stream has ended; wait until the reader has stored the reason.
             if self._reader is not None:
                 await asyncio.wait([self._reader])
 
@@ -211,7 +212,7 @@ class Device:
             case "error":
                 self._refused.append(f"{message.error.message} ({_code_name(message.error.canonical_code)})")
             case _:
-                pass  # notice of a change of controllers; a write fails if this one is no longer primary
+                pass  # the primary controller has changed; if it was this one, its next write fails
 
     def broken(self) -> InstallError:
         """Return a new error with the reason why the stream ended."""
@@ -236,7 +237,7 @@ class Device:
 
     @property
     def info(self) -> P4Info | None:
-        """The p4info that was pushed to or read from the switch; None before."""
+        """The p4info that was pushed to the switch or read from it; None before that."""
         return self._info
 
     async def _p4info(self) -> P4Info:
@@ -248,7 +249,7 @@ class Device:
             try:
                 response = await self._stub.GetForwardingPipelineConfig(request, timeout=self._timeout)
             except grpc.RpcError as error:
-                raise self._failure("reading the pipeline", error) from error
+                raise self._failure("read of the pipeline", error) from error
             if not response.HasField("config"):
                 raise self._error(rpc_code.FAILED_PRECONDITION, "the switch has no pipeline")
             self._info = P4Info(response.config.p4info)
@@ -281,7 +282,7 @@ class Device:
         try:
             await self._stub.Write(request.SerializeToString(), timeout=self._timeout)
         except grpc.RpcError as error:
-            raise self._failure("multicast groups and clone sessions", error) from error
+            raise self._failure("write of multicast groups and clone sessions", error) from error
 
     async def read(self, table: str | None) -> list[Entry]:
         """Return the entries of a table, or of all tables."""
@@ -350,8 +351,8 @@ class Device:
     def _failure(self, operation: str, error: Any) -> InstallError:
         code = error.code().value[0]
         if code == rpc_code.UNAVAILABLE:
-            return self._error(code, f"{operation}: no P4Runtime server answers at {self._address}")
-        return self._error(code, f"{operation}: {error.details()} ({_code_name(code)})")
+            return self._error(code, f"{operation} failed: no P4Runtime server answers at {self._address}")
+        return self._error(code, f"{operation} failed: {error.details()} ({_code_name(code)})")
 
     def _error(self, code: int, message: str) -> InstallError:
         remedy = _REMEDIES.get(code, "compare the program, its p4info and the plan")
@@ -359,7 +360,7 @@ class Device:
 
 
 def _update_at(written: Written, position: int) -> Update:
-    """Return the update at a position; for an entry, the update that adds it to an empty table."""
+    """Return the update at a position; for an entry, the update that installs the entry in an empty table."""
     item = written[position]
     if isinstance(item, Update):
         return item

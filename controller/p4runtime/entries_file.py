@@ -6,9 +6,9 @@ JSON maps each node to a list of entries; `*` stands for every node:
     {"npu0": [{"table": "ipv4", "match": {"dst": ["10.0.1.0", 24]},
                "action": "forward", "params": {"port": 2}}]}
 
-A folder has a file NODE.json or NODE-runtime.json with a node's list, which may be the value of a key
-`table_entries`, as in the tutorials of the P4 language project. An entry with `"default_action": true` sets
-the default action of its table.
+In a folder, the file NODE.json or NODE-runtime.json has the list of a node. The list may be the value of a
+key `table_entries`, as in the tutorials of the P4 language project. An entry with `"default_action": true`
+sets the default action of its table.
 
 A value is a number, a number as text (0x1f), an IPv4 or IPv6 address or a MAC. The value of an lpm, ternary
 or range key is a list with a second value: the prefix length, the mask or the upper end. `action_name` and
@@ -31,7 +31,7 @@ from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Range, Ter
 
 __all__ = ["node_entries", "read_entries"]
 
-_SHAPE = "write {NODE: [{table, match, action, params, priority}]}; docs/use/bring-your-own.md"
+_SHAPE = "write {NODE: [{table, match, action, params, priority}]}; see docs/use/bring-your-own.md"
 _SINGLE: Mapping[type[Match], type[Exact] | type[Optional]] = {Exact: Exact, Optional: Optional}
 _PAIRS: Mapping[type[Match], type[Lpm] | type[Ternary] | type[Range]] = {
     Lpm: Lpm,
@@ -94,7 +94,7 @@ def _from_request(path: Path, text: str, info: P4Info, names: list[str]) -> dict
 
 
 def _inserted(update: p4r.Update, info: P4Info) -> Entry:
-    """Return the entry that an update installs; InstallError for a deletion and for another entity."""
+    """Return the entry that an update installs; InstallError for a deletion, and if it is no table entry."""
     kind, entity = update.type, update.entity.WhichOneof("entity")
     if entity != "table_entry":
         raise InstallError(
@@ -199,7 +199,7 @@ def _entry(row: Any, info: P4Info) -> Entry:
         raise InstallError(f"{where or repr(row)} is not valid: {first['msg']}", remedy=_SHAPE) from None
     kinds, actions = info.layout(own.table)
     match = tuple((name, _match(name, value, kinds.get(name))) for name, value in own.match.items())
-    # Parameters in the order of the action; unknown parameters come last, for the error message.
+    # Sort parameters in the order of the action; unknown parameters come last, and `encode` refuses them.
     order = {name: at for at, name in enumerate(actions.get(own.action, ()))}
     values = sorted(own.params.items(), key=lambda item: order.get(item[0], len(order)))
     return Entry(
@@ -218,7 +218,7 @@ def _match(name: str, value: Any, kind: type[Match] | None) -> Match:
     if not isinstance(value, list) or len(value) != 2:
         raise InstallError(
             f"{name} is {value!r}, which is not a pair",
-            remedy="give two values: [value, prefix, mask or upper end]",
+            remedy="give two values: [value, prefix length], [value, mask] or [lower end, upper end]",
         )
     return _PAIRS[kind](_number(name, value[0]), _number(name, value[1]))
 

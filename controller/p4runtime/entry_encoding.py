@@ -2,8 +2,8 @@
 """Table entries as bytes of P4Runtime messages.
 
 A fabric has up to millions of entries. Building a message object for each field takes several times as long
-as joining serialised fields, whose tags and lengths follow from the p4info. Errors are InstallErrors without
-a node; the client adds its name.
+as joining serialised fields, whose tags and lengths follow from the p4info. Errors are InstallErrors that do
+not name the node; the client adds the name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -83,9 +83,10 @@ Key = tuple[tuple[str, Match], ...]
 
 T = TypeVar("T")
 
-# Serialised parts of entries by id() of a value; the value is kept as well, so that its id stays valid.
-# Entries of a large fabric share few different keys and parameters, mostly as the same objects.
+# Cache of serialised parts of entries, by id() of a value; the value is kept as well, so that its id stays
+# valid. Entries of a large fabric share few different keys and parameters, mostly as the same objects.
 _Known = dict[int, tuple[T, bytes]]
+# Largest number of cached parts.
 MOST_KNOWN = 1 << 17
 
 
@@ -98,7 +99,7 @@ def _remember(known: "_Known[T]", value: T, encoded: bytes) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class ActionEncoder:
-    """Encoder of calls of an action of a p4info; its parameters are in order."""
+    """Encoder of calls of one action; `params` are in the order of the p4info."""
 
     id: int
     name: str
@@ -152,7 +153,7 @@ class ActionEncoder:
 @final
 @dataclass(frozen=True, slots=True)
 class TableEncoder:
-    """Encoder of a table's entries; `actions` has each action by its alias and by its full name."""
+    """Encoder of the entries of one table; `actions` has each action by its alias and by its full name."""
 
     id: int
     name: str
@@ -207,8 +208,10 @@ class TableEncoder:
             if key is None:
                 raise unknown(f"table {entry.table}: match field", name, keys)
             if type(match) is not key.kind:
-                wanted = key.kind.__name__ if key.kind else "of an unsupported kind"
-                raise InstallError(f"table {entry.table}: {name} is {wanted}, not {match!r}", remedy=REMEDY)
+                wanted = key.kind.__name__ if key.kind else "an unsupported kind"
+                raise InstallError(
+                    f"table {entry.table}: match field {name} expects {wanted}, got {match!r}", remedy=REMEDY
+                )
             if type(match) is Exact:
                 parts.append(key.encode(match.value))
             else:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An asyncio event loop in a thread of its own, for synchronous code.
 
-A process has one such loop. Neither the loop nor gRPC's poller is ever closed, as gRPC wakes closed loops and
-reads from a poller that closed with the last channel.
+A process has one such loop. The loop is never closed, because gRPC would still wake it. gRPC's poller is kept
+open too: otherwise it closes with the last channel, and gRPC still reads from it.
 """
 
 import asyncio

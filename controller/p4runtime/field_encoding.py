@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Match fields and parameters as bytes of P4Runtime messages, in the wire format of protocol buffers.
 
-Errors are InstallErrors without a node; the client adds its name.
+Errors are InstallErrors that do not name the node; the client adds the name.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ __all__ = ["ENCODERS", "REMEDY", "Field", "bytestring", "match_field", "paramete
 
 REMEDY = "plan entries for the program whose p4info was pushed"
 
-# Name of the key field with the destination address, and the bits of addresses in plans.
+# Name of the match field of the destination address, and the width of addresses in plans in bits.
 _ADDRESS_KEY, _ADDRESS_BITS = "dcna", 16
 
 
@@ -35,7 +35,7 @@ _SIZES = [varint(size) for size in range(1 << 10)]
 
 
 def sized(content: bytes) -> bytes:
-    """Return a string or message with its length in front."""
+    """Return a serialised string or message with its length in front."""
     length = len(content)
     return (_SIZES[length] if length < len(_SIZES) else varint(length)) + content
 
@@ -65,9 +65,9 @@ def bytestring(value: int, bits: int, what: str) -> bytes:
 class Field:
     """A match field or a parameter; `kind` is None for a parameter and for an unsupported kind of match.
 
-    `heads[n]`: the bytes of the serialised field before a value of n bytes. `wider`: bits by which the key
-    exceeds an address of a plan, in programs with CNA24 headers. These bits are 0 in every address, and
-    prefix lengths in plans do not count them.
+    `heads[n]` has the bytes of the serialised field before a value of n bytes. `wider` is the number of bits
+    by which the field exceeds an address of a plan, in programs with CNA24 headers. These bits are 0 in every
+    address, and prefix lengths in plans do not count them.
     """
 
     id: int

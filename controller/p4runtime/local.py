@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime between a client and a server of one process: equal messages, one event loop, no socket.
+"""P4Runtime between a client and a server of one process: the usual messages, but no socket.
 
-A server offers its service under an address of the form "local:N", and the client's calls run the methods of
-the service. gRPC has such a transport in C++ and Java, but not in Python. Packets do not wait for the event
-loop: `DirectPackets` passes them on immediately.
+A server offers its service under an address of the form "local:N". The client's calls run the methods of the
+service in the event loop of the client. gRPC has such a transport in C++ and Java, but not in Python. Packets
+do not wait for the event loop: `DirectPackets` passes them on immediately.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class Service(Protocol):
     def StreamChannel(
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: Any
     ) -> AsyncIterator[p4r.StreamMessageResponse]:
-        """Yield the messages to a controller, whose messages are `request_iterator`."""
+        """Yield the messages to a controller; `request_iterator` yields the messages from the controller."""
         ...
 
 
@@ -104,8 +104,8 @@ class LocalError(grpc.RpcError):
 class DirectPackets:
     """Functions that pass packet-outs to a service and packet-ins to its client, in the caller's thread.
 
-    Each side sets the function by which it receives. A testbed in virtual time sends and receives many
-    thousand packets in a row; a turn of the event loop for each packet would take most of that time.
+    Each side sets the function that receives its packets. A testbed in virtual time sends and receives many
+    thousands of packets in a row; passing each packet through the event loop would take most of the time.
     """
 
     to_service: Callable[[p4r.StreamMessageRequest], None] | None = None

@@ -15,16 +15,21 @@ from controller.plan.updates import Part, Update, Written, parts_of
 
 __all__ = ["NodeWrites"]
 
-# Entries, of several nodes, that are encoded at once: arrays of one node are too short for fast NumPy.
+# Largest number of entries that are encoded together. They are of several nodes, as arrays of a single node
+# are too short for fast NumPy.
 _ENTRIES_AT_ONCE = 1 << 16
 
 
 @final
 class NodeWrites:
-    """Serialised updates of each node in `written`: of entries to install, or of updates.
+    """Serialised updates of several nodes.
 
-    Entries of consecutive nodes with the same program are encoded together, at the request for the first of
-    these nodes. `cache` keeps serialised updates between installations.
+    Consecutive nodes with the same program are encoded together, when the first of them is requested.
+
+    Args:
+        written: Entries to install, or updates, by node.
+        infos: P4info by node; None if it is not known yet.
+        cache: Cache of serialised updates, for further installations.
     """
 
     def __init__(
@@ -64,7 +69,7 @@ class NodeWrites:
         nodes = {node: parts, **dict(self._following(node, info, len(written)))}
         try:
             encoded = info.encode_nodes(list(nodes.values()))
-        except InstallError:  # perhaps of another node
+        except InstallError:  # an entry of another node may be the cause
             nodes = {node: parts}
             encoded = info.encode_nodes([parts])
         ready = {name: _batches(self._written[name], own) for name, own in zip(nodes, encoded, strict=True)}
@@ -73,7 +78,7 @@ class NodeWrites:
         return batches
 
     def _following(self, node: str, info: P4Info, count: int) -> Iterator[tuple[str, tuple[Part, ...]]]:
-        """Yield the next nodes with the program of `node`, and their parts, up to _ENTRIES_AT_ONCE."""
+        """Yield next nodes with the program of `node`, and their parts: up to _ENTRIES_AT_ONCE entries."""
         for other in islice(self._nodes, self._positions[node] + 1, None):
             written = self._written[other]
             count += len(written)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables, counters and controller headers by the names and ids of a p4info.
 
-Names are resolved once, and every number is checked against its width. Errors are InstallErrors without a
-node; the client adds its name.
+Names are resolved once, and every number is checked against its width. Errors are InstallErrors that do not
+name the node; the client adds the name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from controller.plan.updates import Kind, Part, Update, parts_of
 
 __all__ = ["P4Info"]
 
-# Most blocks of entries whose updates are kept for other nodes with the same block.
+# Largest number of blocks of entries whose updates are cached for other nodes with the same block.
 _MOST_BLOCKS = 1 << 12
 
 _MATCH_KINDS: dict[int, type[Match]] = {
@@ -117,7 +117,7 @@ class P4Info:
             action: tuple(param.name for param in chosen.params) for action, chosen in table.actions.items()
         }
 
-    # -- entries out
+    # -- encoding entries
 
     def encode(self, entry: Entry) -> bytes:
         """Return the content of an entry's serialised TableEntry."""
@@ -144,7 +144,7 @@ class P4Info:
         A default entry to insert becomes a modification of the default action.
 
         Raises:
-            InstallError: The first entry, in order, that no message can carry.
+            InstallError: No message can carry an entry; the error is that of the first such entry in order.
         """
         parts = [part for node in nodes for part in node]
         alike: dict[tuple[Kind, object], dict[int, Rows]] = {}
@@ -191,7 +191,7 @@ class P4Info:
         return known[1]
 
     def _installing_updates(self, entries: Sequence[Entry]) -> list[bytes]:
-        """Return the update that installs each entry.
+        """Return the serialised update that installs each entry in an empty table.
 
         Nodes of a fabric share most entry objects, so updates are cached by object.
         """
@@ -210,14 +210,16 @@ class P4Info:
             raise unknown("table", entry.table, self._tables)
         return table
 
-    # -- entries in
+    # -- decoding entries
 
     def decode(self, message: p4r.TableEntry) -> Entry:
-        """Return the entry in a message; a member of weight w appears w times.
+        """Return the entry in a message.
+
+        A member of weight w appears w times in the group. Matches that accept every value are left out.
 
         Raises:
-            InstallError: The p4info lacks the table, the action or a match field, members of the group call
-                different actions, or a parameter of the action is missing.
+            InstallError: The p4info lacks the table, the action or a match field; members of a group
+                call different actions; or a parameter of the action is missing.
         """
         table = self._tables_by_id.get(message.table_id)
         group = message.action.action_profile_action_set.action_profile_actions
@@ -244,7 +246,7 @@ class P4Info:
             table.name, match, action.name, params, message.priority, members, message.is_default_action
         )
 
-    # -- everything else
+    # -- ids and metadata
 
     def table_id(self, name: str) -> int:
         """Return the id of a table."""

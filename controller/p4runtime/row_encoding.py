@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encode the rows of a table as bytes of P4Runtime messages, all rows at once.
 
-The update of a row is constant bytes with numbers in between. Each number has its minimum of bytes, so the
-sizes of the numbers determine the lengths and the constant bytes: rows whose numbers have equal sizes share a
-template. A matrix of bytes gets the template of each row, then the numbers as columns. It has room for the
-longest numbers and lengths; a mask leaves out the bytes that a row does not use.
+The update of a row consists of numbers, and of constant bytes between them. Each number takes as few bytes
+as possible. The sizes of the numbers determine the lengths in the message and with them all constant bytes,
+so rows whose numbers have equal sizes share a template.
+
+A matrix of bytes has a row for each update. First, the template of each row is copied into the matrix. Then
+the numbers are written as columns. The matrix has room for the longest numbers and lengths; a mask leaves out
+the bytes that a row does not use.
 
 The result equals that of `TableEncoder.encode_update`, which also raises every error.
 """
@@ -25,10 +28,10 @@ from controller.plan.updates import Kind
 
 __all__ = ["NO_UPDATES", "SerialisedUpdates", "encode_rows", "joined_updates"]
 
-# Most rows of a matrix: about a megabyte, which stays in the cache of a core.
+# Largest number of rows of a matrix: about a megabyte, which stays in the cache of a core.
 _CHUNK = 1 << 13
 
-# Combinations of sizes are counted in a table of at most this length; above it, they are sorted first.
+# Combinations of sizes are counted in a table. If more are possible than this, they are sorted first.
 _MOST_COMBINATIONS = 1 << 14
 
 
@@ -102,7 +105,7 @@ def _cut(encoded: SerialisedUpdates, lengths: Sequence[int]) -> Iterator[Seriali
 
 
 def _one_by_one(table: TableEncoder, rows: Rows, kind: Kind) -> SerialisedUpdates:
-    """Return the updates of rows with values or a layout that only `TableEncoder` can encode or refuse."""
+    """Return the updates of rows, encoded one by one: `TableEncoder` takes, or refuses, any values."""
     return joined_updates([table.encode_update(kind, entry) for entry in rows])
 
 
@@ -114,7 +117,8 @@ def _one_by_one(table: TableEncoder, rows: Rows, kind: Kind) -> SerialisedUpdate
 class _Number:
     """Numbers in a message: row i has the last `sizes[i]` bytes of `values[i]`, the most significant first.
 
-    No size is above `most`. `head` is the tag in front of a number, absent if the size is 0.
+    A single element of `values` and `sizes` holds for all rows. No size is above `most`. `head` is the tag in
+    front of a number, absent if the size is 0.
     """
 
     values: NDArray[Any]
@@ -126,7 +130,7 @@ class _Number:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sized:
-    """A string or message, after its tag and its length."""
+    """A string or message: its tag, its length, and its content `parts`."""
 
     tag: bytes
     parts: "tuple[_Part, ...]"
@@ -214,7 +218,10 @@ def _bytestring(before: bytes, column: Column, bits: int) -> _Sized | None:
 
 
 def _prefix(column: Column, wider: int) -> _Number | None:
-    """Return the prefix lengths of the key, `wider` bits more than a plan's; a length of 0 is left out."""
+    """Return the prefix lengths of a match field: the lengths in the plan plus `wider`.
+
+    A length of 0 is left out. None if a length is negative or needs more than one byte.
+    """
     values = _array(column)
     if values is None or not 0 <= int(values.min()) + wider <= int(values.max()) + wider < 0x80:
         return None
@@ -223,7 +230,7 @@ def _prefix(column: Column, wider: int) -> _Number | None:
 
 
 def _priority(column: Column) -> _Number | None:
-    """Return priorities as varints; 0 is left out."""
+    """Return priorities as varints; 0 is left out. None if a priority is out of range."""
     values = _array(column)
     if values is None or not 0 <= int(values.min()) <= int(values.max()) <= LARGEST_PRIORITY:
         return None
@@ -291,7 +298,10 @@ def _part_of(number: _Number, start: int, rows: int) -> _Number:
 def _combinations(
     sizes: Sequence[NDArray[np.uint8]], rows: int
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return each row's kind, (rows,), and the sizes of the numbers of each kind, (kinds, numbers)."""
+    """Return the kind of each row, (rows,), and the sizes of the numbers of each kind, (kinds, numbers).
+
+    A kind is a combination of the sizes of all numbers.
+    """
     varied = [number for number, own in enumerate(sizes) if len(own) == rows and own.min() < own.max()]
     codes = np.zeros(rows, np.int64)
     combinations = 1
@@ -315,12 +325,15 @@ def _combinations(
 class _Templates:
     """The bytes of a message without its numbers, for each kind: a combination of the numbers' sizes.
 
-    `bytes` and `used`, (kinds, width): the byte at each position, and whether the kind uses the position.
-    `lengths`, (kinds,): number of used bytes. `positions`: end of each number.
+    Attributes:
+        bytes: Byte at each position, (kinds, width).
+        used: Mask of the positions that each kind uses, (kinds, width).
+        lengths: Number of used positions of each kind, (kinds,).
+        positions: Position after the last byte of each number.
     """
 
     def __init__(self, message: _Sized, kinds: NDArray[np.uint8], most: Sequence[int]) -> None:
-        pieces = [_pieces(message, sizes) for sizes in kinds.tolist()]  # one more than numbers
+        pieces = [_pieces(message, sizes) for sizes in kinds.tolist()]  # by kind; one piece more than numbers
         widths = [max(map(len, same)) for same in zip(*pieces, strict=True)]
         total = sum(widths) + sum(most)
         self.bytes = np.zeros((len(kinds), total), np.uint8)
@@ -366,7 +379,7 @@ def _pieces(message: _Sized, sizes: Sequence[int]) -> list[bytes]:
 
 
 def _write(matrix: NDArray[np.uint8], end: int, number: _Number) -> None:
-    """Write numbers, big-endian, into the columns of a matrix before `end`."""
+    """Write numbers, big-endian, into the columns of a matrix; the last column is `end` - 1."""
     rows, width = matrix.shape
     written = 0
     while written < number.most:

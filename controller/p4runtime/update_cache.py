@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serialised updates that install entries, kept for the next run with the same plan."""
+"""Serialised updates that install entries, kept for further runs with the same plan."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar, final
@@ -26,9 +26,10 @@ def batches_of(updates: Sequence[T]) -> Iterator[Sequence[T]]:
 
 @final
 class UpdateCache:
-    """Serialised updates by node, valid for the same objects of entries and p4info.
+    """Cache of serialised updates by node.
 
-    A sequence of entries must not change after a call of `keep`.
+    Updates are found again only for the same objects: the entries and the p4info of the call of `keep`. The
+    entries must not change after this call.
     """
 
     def __init__(self) -> None:

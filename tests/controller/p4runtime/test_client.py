@@ -251,7 +251,10 @@ class TestErrors:
                 forward("exact_table", 1, z=Exact(1)),
                 "table exact_table: match field z is not in the p4info; known: a",
             ),
-            (forward("exact_table", 1, a=Lpm(1, 16)), "table exact_table: a is Exact, not Lpm"),
+            (
+                forward("exact_table", 1, a=Lpm(1, 16)),
+                "table exact_table: match field a expects Exact, got Lpm",
+            ),
             (forward("exact_table", 1, a=Exact(65536)), "a = 0x10000 does not fit in 16 bits"),
             (forward("exact_table", 1, a=Exact(-1)), "a = -0x1 does not fit in 16 bits"),
             (forward("exact_table", 512, a=Exact(1)), "port = 0x200 does not fit in 9 bits"),
@@ -325,7 +328,7 @@ class TestErrors:
         bmv2, info = sampler.program()
         info.tables[0].match_fields[0].bitwidth = 15
         with pytest.raises(
-            InstallError, match=r"npu1: push of the pipeline: table 'Ingress.exact_table'.*15.*16"
+            InstallError, match=r"npu1: push of the pipeline failed: table 'Ingress.exact_table'.*15.*16"
         ):
             client.push_pipeline({"npu1": ProgramFiles(*sampler.packed(bmv2, info))})
         client.install({"npu1": EVERY_KIND})
