@@ -161,10 +161,10 @@ class PathProbe:
         return tuple(result)
 
     def lbs_by_port(self, source: str, destination: str) -> tuple[tuple[int, ...], ...]:
-        """Return the values of lb in groups: paths of one group are equal up to the first switch.
+        """Return the values of lb in groups: all paths of a group are equal up to the first switch.
 
-        Without an intermediate endpoint, a group is an egress port of the source. Groups are sorted by their
-        least value. A pair without source routes has a single group.
+        If the source is linked to switches only, each group has an egress port of the source. Groups are
+        sorted by their least value. A pair without source routes has a single group.
         """
         number = self._plan.route_columns.paths.pairs.number((source, destination))
         return _lbs_by_part((0,) * BUCKETS if number is None else tuple(self._parts[number].tolist()))

@@ -178,7 +178,7 @@ def _pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> PairColumns:
 def check_routes(routing: Scheme, routes: Iterable[Path]) -> None:
     """Raise DeadlockError if `routes` and the paths of the address tables together could deadlock.
 
-    If the turns that the rules permit close no cycle, no routes can deadlock, and no path is looked at.
+    If the turns that the rules permit close no cycle, no routes can deadlock and no paths are searched.
     """
     fabric, rules = routing.fabric, routing.rules
     if _permits_no_cycle(fabric, rules):
