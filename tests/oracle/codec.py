@@ -220,8 +220,8 @@ class AckWriter:
     ) -> bytes:
         """Return an acknowledgement of every PSN before `ack_psn` and of the later PSNs in the map `sack`.
 
-        Bit i of the map stands for PSN ack_psn + 1 + skipped + i; `skipped` is a multiple of MAP_STEP. `marks`
-        are the buckets, a bit each, of marked frames that arrived since the last acknowledgement.
+        Bit i of the map stands for PSN ack_psn + 1 + skipped + i; `skipped` is a multiple of MAP_STEP.
+        `marks` are the buckets, a bit each, of marked frames that arrived since the last acknowledgement.
         """
         word = self._connection | skipped // MAP_STEP << 40 | marks << 24 | ack_psn
         return self._prefix + _ACK.pack(lb, self._class, self._opcode, flags, self._queue, word, sack)

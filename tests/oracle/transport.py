@@ -3,8 +3,9 @@
 
 Frames carry 24-bit sequence numbers (PSN). Data are placed by offset, so frames out of order are accepted; an
 acknowledgement has the first missing PSN and a map of 64 PSNs after it, which ends near the PSN that arrived
-last if the window is larger than the map. Retransmission is selective. A Sender triggers it by a timer only, since frames sprayed over many paths overtake each other even
-without losses; a sender that knows its paths finds losses earlier (tests.oracle.paths.sender).
+last if the window is larger than the map. Retransmission is selective. A Sender triggers it by a timer only,
+since frames sprayed over many paths overtake each other even without losses; a sender that knows its paths
+finds losses earlier (tests.oracle.paths.sender).
 """
 
 from collections.abc import Container

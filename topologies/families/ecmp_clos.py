@@ -102,7 +102,8 @@ def ecmp_clos(
     crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
     if crowded is not None:
         raise TopologyError(
-            f"ecmp-clos: {crowded.name} has {crowded.ports[-1].number} ports; a source route can name {MAX_PORT}",
+            f"ecmp-clos: {crowded.name} has {crowded.ports[-1].number} ports; a source route can name "
+            f"{MAX_PORT}",
             remedy="use fewer hosts, tors, aggs or cores",
         )
     return fabric

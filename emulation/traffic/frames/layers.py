@@ -280,7 +280,8 @@ class SACK(Packet):
     """Payload of an acknowledgement, 8 bytes, this testbed's own.
 
     Bit i, counted from the lowest, is set if PSN ack_psn + 1 + 4 s + i has been received; s is the high byte
-    of `psn`, 0 for windows of up to 64 frames. In a frame with opcode CREDIT it is a number: all bytes that the receiver has granted so far.
+    of `psn`, 0 for windows of up to 64 frames. In a frame with opcode CREDIT the map is a number: all bytes
+    that the receiver has granted so far.
     """
 
     name = "SACK"

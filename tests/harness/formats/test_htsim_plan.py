@@ -95,7 +95,8 @@ def test_parallel_links_are_searched_as_a_graph(plan: Path) -> None:
     )
     plan.write_text(PLAN + "!Param -topo two.topo\n")
     (imported,) = read_plan(plan)
-    assert imported.fabric is not None and imported.fabric.graph_routed
+    assert imported.fabric is not None
+    assert imported.fabric.graph_routed
     assert any("16 source routes" in note for note in imported.notes)
 
 

@@ -112,7 +112,7 @@ class Spending : public testing::Test {
    protected:
     Allowance allowance{std::make_unique<Rccc>(CongestionParameters{{"share", 1}, {"start_frames", 2}},
                                                PathFacts{kUs, kRate, kFrame}),
-                        kFrame, 50 * kUs};
+                        kFrame, 50 * kUs, 64};
 };
 
 TEST_F(Spending, SendsAsManyBytesAsWereGranted) {

@@ -271,5 +271,5 @@ def test_a_duplicate_sends_the_acknowledgements_another_way() -> None:
     ],
 )
 def test_parameters_out_of_range_are_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(EmulationError, match="use a value (from|up to)"):
+    with pytest.raises(EmulationError, match=r"use a value (from|up to)"):
         TransportParameters(**values)
