@@ -41,6 +41,7 @@ def earlier_objects_left_out() -> Iterator[None]:
     """Exclude all objects that exist now from garbage collection; on exit, collect all garbage created since.
 
     A plan lives for the whole run. Without this, every full collection during the run would scan the plan.
+    Where exclusions are nested, all objects stay excluded until the outermost exit.
     """
     gc.freeze()
     _left_out.append(None)
@@ -49,4 +50,5 @@ def earlier_objects_left_out() -> Iterator[None]:
     finally:
         _left_out.pop()
         gc.collect()
-        gc.unfreeze()
+        if not _left_out:
+            gc.unfreeze()

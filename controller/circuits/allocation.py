@@ -7,7 +7,7 @@ import numpy as np
 
 from controller.circuits.baselines.exact import allocate_exact
 from controller.circuits.bisection import bisect, even_split
-from controller.circuits.demand import check_demand
+from controller.circuits.demand import check_demand, check_matrix
 from controller.circuits.entries import Entries
 from controller.circuits.flow import Ints
 from controller.circuits.pairs import assign_greedy
@@ -58,10 +58,10 @@ def allocate(
         working: `working[h, k]` marks pair k of group h as usable; by default all pairs are.
         seconds: Time limit of `exact`.
     """
-    demand = np.asarray(demand)
+    demand = check_matrix(demand)
     slots = _usable_slots(spines, ports, demand.shape[-1], standing, working)
     check_demand(demand, 2 * len(slots))
-    demand, pairs, n = demand.astype(np.int64), ports // 2, len(demand)
+    pairs, n = ports // 2, len(demand)
     old = None if standing is None or method == "scratch" else standing.maps.reshape(-1, n)[slots]
     if method in ("greedy", "exact") and len(slots) < spines * pairs:
         raise PlanError(f"the method {method} needs all pairs to work", remedy="use the method flow")

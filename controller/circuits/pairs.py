@@ -8,6 +8,7 @@ to the odd port of Pod j's spine; -1 leaves the even port dark. A row of maps is
 import numpy as np
 
 from controller.circuits.bisection import bisect
+from controller.circuits.demand import check_matrix
 from controller.circuits.entries import Entries
 from controller.circuits.flow import Ints
 from controller.circuits.places import place_circuits
@@ -113,8 +114,13 @@ def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) ->
 
 
 def check_sums(matrix: Ints, pairs: int) -> Ints:
-    """Return the matrix as int64; PlanError if a row or column sum exceeds the number of pairs."""
-    matrix = np.asarray(matrix, np.int64)
+    """Return a square matrix of 0 or more as int64; PlanError if a row or column has more than `pairs`."""
+    matrix = check_matrix(matrix)
+    if (own := np.flatnonzero(np.diagonal(matrix))).size:
+        pod = own[0]
+        raise PlanError(
+            f"Pod {pod} asks for {matrix[pod, pod]} circuits to itself", remedy="set the diagonal to zero"
+        )
     for axis, what in ((1, "row"), (0, "column")):
         sums = matrix.sum(axis=axis)
         if (over := np.flatnonzero(sums > pairs)).size:

@@ -110,14 +110,15 @@ class TopologyScan:
         if answer is None or answer.number not in self._waiting:
             self.discovered.unexpected += 1
             return
-        switch_port = self._waiting.pop(answer.number)
+        switch_port = self._waiting[answer.number]
+        if switch_port is not None and answer.sent_by != switch_port[1]:
+            self.discovered.unexpected += 1  # the true answer may still come
+            return
+        del self._waiting[answer.number]
         if switch_port is None:
             self._add(answer, (), ())
             return
         guid, port = switch_port
-        if answer.sent_by != port:
-            self.discovered.unexpected += 1
-            return
         sender = self.discovered.nodes[guid]
         end = (answer.guid, answer.port)
         self.discovered.links[switch_port] = end

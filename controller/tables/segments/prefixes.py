@@ -52,13 +52,15 @@ class PrefixHops:
         return self.hops_to_prefix(Prefix(address, bits), bits)
 
     def hops_to_prefix(self, segment: Prefix, bits: int) -> int | None:
-        """Return the number of hops to a prefix that contains a whole segment; None without such a prefix."""
+        """Return the fewest hops to a prefix that contains a whole segment; None without such a prefix."""
+        fewest: int | None = None
         for length in self._lengths:
             if length <= segment.length:
                 value = segment.value >> (bits - length) << (bits - length)
-                if (hops := self.hops.get(Prefix(value, length))) is not None:
-                    return hops
-        return None
+                hops = self.hops.get(Prefix(value, length))
+                if hops is not None and (fewest is None or hops < fewest):
+                    fewest = hops
+        return fewest
 
 
 @computed_once

@@ -85,6 +85,13 @@ def test_a_program_that_reaches_its_limit_says_so() -> None:
 def test_too_many_circuits_and_impossible_maps_are_refused() -> None:
     with pytest.raises(PlanError, match="column 1 has 2 circuits, but there are only 1 pairs"):
         assign_pairs(np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]]), 1)
+    for matrix, words in (
+        ([[0, -1, 1], [0, 0, 0], [0, 0, 0]], "the demand from 0 to 1 is -1"),
+        ([[1, 0, 0], [0, 0, 0], [0, 0, 0]], "Pod 0 asks for 1 circuits to itself"),
+        ([[0, 1, 0], [0, 0, 0]], r"the demand has shape \(2, 3\)"),
+    ):
+        with pytest.raises(PlanError, match=words):
+            assign_pairs(np.array(matrix), 1)
     for maps, words in (
         ([[1, -1, 1]], "pair 0 joins 2 Pods to the odd port of Pod 1"),
         ([[0, -1, -1]], "joins Pod 0 to itself"),

@@ -5,6 +5,7 @@ import pytest
 
 from controller.discovery import Discovered, TopologyScan, compare_cables, guid_of
 from controller.discovery.scan import Device
+from controller.discovery.wire import Answer
 from controller.errors import PlanError
 from topologies import Fabric, full_mesh
 from topologies.transform.cabling import swap_cables, unplug
@@ -98,3 +99,21 @@ def test_frames_that_answer_nothing_are_counted() -> None:
     scan.receive(b"\0" * 60)
     assert scan.discovered.unexpected == 1
     assert scan.discovered.nodes == {}
+
+
+def test_a_false_answer_leaves_the_request_open_for_the_true_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(
+        [
+            Answer(0, guid=1, class_code=0, ports=1, port=0, sent_by=0),
+            Answer(1, guid=2, class_code=0, ports=1, port=1, sent_by=9),
+            Answer(1, guid=2, class_code=0, ports=1, port=1, sent_by=1),
+        ]
+    )
+    monkeypatch.setattr("controller.discovery.scan.read_answer", lambda _: next(answers))
+    scan = TopologyScan()
+    for wave in (1, 2):
+        assert len(scan.next_wave()) == 1
+        for _ in range(wave):
+            scan.receive(b"")
+    assert scan.discovered.unexpected == 1
+    assert scan.discovered.links == {(1, 1): (2, 1), (2, 1): (1, 1)}

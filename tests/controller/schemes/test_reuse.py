@@ -162,5 +162,8 @@ def test_collections_leave_earlier_objects_out_and_take_later_ones() -> None:
             assert not gc.isenabled()
             later = weakref.ref(Held())
         assert gc.isenabled()
+        with earlier_objects_left_out():
+            pass
+        assert gc.get_freeze_count(), "an inner exclusion ends none around it"
     assert later() is None
     assert not gc.get_freeze_count()
