@@ -41,9 +41,10 @@ def earlier_objects_left_out() -> Iterator[None]:
     """Exclude all objects that exist now from garbage collection; on exit, collect all garbage created since.
 
     A plan lives for the whole run. Without this, every full collection during the run would scan the plan.
-    Where exclusions are nested, all objects stay excluded until the outermost exit.
+    Within such an exclusion a second one excludes nothing more.
     """
-    gc.freeze()
+    if not _left_out:
+        gc.freeze()
     _left_out.append(None)
     try:
         yield
