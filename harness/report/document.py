@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,9 @@ def to_document(result: Result) -> dict[str, Any]:
     else:
         for outcome in document["assertions"]:
             del outcome["judged"]
+    for outcome in document["assertions"]:  # JSON has no infinite numbers
+        for key in ("value", "limit"):
+            outcome[key] = outcome[key] if isfinite(outcome[key]) else None
     return document
 
 

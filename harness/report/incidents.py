@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
+from math import inf
 from typing import Any
 
 from harness.report.markup import shown, table
@@ -18,9 +19,10 @@ __all__ = ["fault_metrics", "incident_record", "incidents_html", "incidents_json
 # Largest number of rows of a table in the report.
 _ROWS = 40
 
-_FIGURES: Mapping[str, Callable[[Incident], Figure]] = {
-    "detected_us": lambda incident: _after(incident, incident.detected_ps) or 0.0,
-    "recovered_us": lambda incident: _after(incident, incident.recovered_ps) or 0.0,
+# None: the event did not happen.
+_FIGURES: Mapping[str, Callable[[Incident], Figure | None]] = {
+    "detected_us": lambda incident: _after(incident, incident.detected_ps),
+    "recovered_us": lambda incident: _after(incident, incident.recovered_ps),
     "notices": lambda incident: incident.notices,
     "nodes_told": lambda incident: incident.nodes_told,
     "nodes_rewritten": lambda incident: incident.nodes_rewritten,
@@ -31,13 +33,17 @@ _FIGURES: Mapping[str, Callable[[Incident], Figure]] = {
 
 
 def fault_metrics(run: VariantRun) -> dict[str, Figure]:
-    """Return the metrics of each fault as faults[N].METRIC; a flap gets the largest value of its phases."""
-    figures: dict[str, Figure] = {}
+    """Return the metrics of each fault as faults[N].METRIC; a flap gets the largest value of its phases.
+
+    The time of an event that did not happen is infinite.
+    """
+    figures: dict[str, Figure | None] = {}
     for incident in incidents_of(run.observation):
         for name, figure in _FIGURES.items():
             key = f"faults[{incident.fault}].{name}"
-            figures[key] = max(figures.get(key, 0), figure(incident))
-    return figures
+            happened = [value for value in (figures.get(key), figure(incident)) if value is not None]
+            figures[key] = max(happened, default=None)
+    return {key: inf if value is None else value for key, value in figures.items()}
 
 
 def incident_record(incident: Incident) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isinf
 
 __all__ = ["shown", "table"]
 
@@ -23,7 +24,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> 
 
 
 def shown(figure: float) -> str:
-    """Return a number with thousands separated and at most six decimals."""
+    """Return a number with thousands separated and at most six decimals; `never` for an infinite time."""
+    if isinf(figure):
+        return "never"
     if isinstance(figure, int) or float(figure).is_integer():
         return f"{int(figure):,}"
     return f"{figure:,.6f}".rstrip("0").rstrip(".")

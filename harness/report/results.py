@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, Literal, final
 
 from emulation.control.reconfiguration_record import ReconfigurationRecord
@@ -52,7 +53,7 @@ class Outcome:
             `at_us` or one of FAULT_METRICS as METRIC.
         op: Comparison of `value` with `limit`.
         limit: Limit of the assertion.
-        value: Value of the metric.
+        value: Value of the metric; infinite for the time of an event that did not happen, null in JSON.
         passed: Whether the comparison holds.
         judged: False if the metric depends on times that are not trustworthy, or on a register that the
             switches refuse to read; `passed` then does not count.
@@ -65,6 +66,11 @@ class Outcome:
     value: Figure
     passed: bool
     judged: bool = True
+
+    @property
+    def shown_value(self) -> str:
+        """Value as text; `never` for the time of an event that did not happen."""
+        return str(self.value) if isfinite(self.value) else "never"
 
     @property
     def verdict(self) -> str:
@@ -255,7 +261,9 @@ def compare_metrics(assertion: Assertion, metrics: Mapping[str, Figure], *, judg
     """Return the outcome of an assertion on metrics by VARIANT.METRIC; a missing metric counts as 0."""
     value = metrics.get(assertion.metric, 0)  # A run without takeovers has no metrics of spares: they are 0.
     limit, origin = _limit(assertion, metrics)
-    passed = {"max": value <= limit, "min": value >= limit, "equals": value == limit}[assertion.relation]
+    relation = {"max": value <= limit, "min": value >= limit, "equals": value == limit}[assertion.relation]
+    # The time of an event that never happened is infinite, and meets no limit.
+    passed = isfinite(value) and isfinite(limit) and relation
     name = assertion.name or f"{assertion.metric} {RELATIONS[assertion.relation]} {origin}"
     return Outcome(name, assertion.metric, _OPS[assertion.relation], limit, value, passed, judged)
 

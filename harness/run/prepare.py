@@ -43,6 +43,7 @@ from harness.scenario.schema import (
 )
 from topologies import Fabric
 from topologies.families.lumos.core import core_of
+from topologies.model.places import nic_ports
 
 __all__ = ["PlanCache", "Prepared", "prepare"]
 
@@ -159,6 +160,8 @@ def prepare(
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
         if variant.control.circuits == "per-job":
             with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
+        if variant.control.lacp_us is not None:
+            with_line((*at, "control", "lacp_us"), partial(_check_nics, fabric))
         routing = variant.routing
         chosen = with_line((*at, "routing"), partial(routing_of, fabric, routing.strategy, routing.scheme))
         sent = (variant.every_job, chosen, variant.control.scheduler)
@@ -327,6 +330,15 @@ def _circuits(fabric: Fabric, variant: Variant) -> None:
         raise ScenarioError(
             "`circuits: per-job` leaves pairs that no job uses without a path, which `routing:` plans",
             remedy="write `routing: {peers: job}`",
+        )
+
+
+def _check_nics(fabric: Fabric) -> None:
+    """Raise a ScenarioError if no endpoint has a NIC port, since LACP bundles the ports of NICs."""
+    if not any(nic_ports(node) for node in fabric.endpoints):
+        raise ScenarioError(
+            f"`lacp_us` is given, but no endpoint of {fabric.name} has a NIC whose ports LACP could bundle",
+            remedy="leave it out, or take a fabric with NICs, such as hpn",
         )
 
 

@@ -77,7 +77,7 @@ def execute(run: Run, path: Path) -> str:
 def _judged(result: Result, wrong: str) -> tuple[str, str]:
     """Return the status of a run and a description of its trouble; the latter is empty for `right`."""
     failed = [item for item in result.assertions if item.verdict == "fails"]
-    late = [item for item in failed if ".faults[" in item.metric]
+    late = [item for item in failed if ".faults[" in item.metric and item.metric.endswith(".at_us")]
     data = [item for item in failed if item.metric.endswith((".correct_npus", ".deadlock_buffers"))]
     if data:
         return "stopped" if result.cut_off else "wrong", wrong or data[0].name

@@ -4,7 +4,8 @@
 Each down and each up of a flap is an incident of its own. Reactions of controllers are attributed to
 incidents as follows. A reaction to news of a link belongs to the last change of that link in the same
 direction, up or down. A reaction to an agent's silence belongs to the last fault without a change of carrier,
-if there is one. Any other reaction belongs to the last fault.
+if there is one. Any other reaction belongs to the last fault. A rank's time without data belongs to the first
+fault during that time, else to the last fault before it.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class NodeReaction:
 @final
 @dataclass(frozen=True, slots=True)
 class RankStall:
-    """Stall of a rank: the longest time (`stall_ps`) in which it received nothing after a fault."""
+    """Stall of a rank: the longest time (`stall_ps`) without data that belongs to a fault."""
 
     job: str
     rank: int
@@ -189,7 +190,7 @@ def incidents_of(seen: Observation) -> tuple[Incident, ...]:
         cause = _cause(activity, changes, trace)
         if cause is not None:
             reactions[cause].setdefault(activity.node, []).append(activity)
-    ends = [*(change.at_ps for change in changes[1:]), None]
+    stalls = [_stalls(rank, changes) for rank in trace.ranks]
     return tuple(
         Incident(
             change.number,
@@ -204,12 +205,12 @@ def incidents_of(seen: Observation) -> tuple[Incident, ...]:
                 )
             ),
             tuple(
-                _stall(rank, change.at_ps, end)
-                for rank in trace.ranks
+                RankStall(rank.job, rank.rank, rank.node, stall[number], rank.finished_ps)
+                for rank, stall in zip(trace.ranks, stalls, strict=True)
                 if rank.finished_ps is None or rank.finished_ps > change.at_ps
             ),
         )
-        for change, reaction, end in zip(changes, reactions, ends, strict=True)
+        for number, (change, reaction) in enumerate(zip(changes, reactions, strict=True))
     )
 
 
@@ -221,6 +222,7 @@ class _Change:
         self.number, self.phase, self.fault, self.at_ps, self.up = number, phase, fault, at_ps, up
         self.links = frozenset(fault.about)
         self.moves_carrier = fault.event in ("down", "up", "flap")
+        self.mild = up or fault.event in ("clear", "delay")
         self.text = fault.text
         if fault.event == "flap":
             self.text = f"{fault.target} goes {'up' if up else 'down'} ({phase // 2 + 1} of a flap)"
@@ -258,13 +260,23 @@ def _reaction(node: str, acts: Sequence[Activity]) -> NodeReaction:
     )
 
 
-def _stall(rank: RankTrace, begin_ps: int, end_ps: int | None) -> RankStall:
-    """Return the longest silence of a rank between `begin_ps`, the time of a fault, and the next fault."""
-    longest = 0
+def _stalls(rank: RankTrace, changes: Sequence[_Change]) -> list[int]:
+    """Return the longest silence of a rank that belongs to each change, counted from the change, in ps.
+
+    A silence belongs to the first fault that happens during the silence. Without such a fault it belongs to
+    the last fault before the silence. The end of a fault (`up`, `clear`) and an added delay own a silence only
+    if no other change does.
+    """
+    longest = [0] * len(changes)
     for silent_ps, until_ps in rank.silences:
-        last_ps = until_ps if end_ps is None else min(until_ps, end_ps)
-        longest = max(longest, last_ps - max(silent_ps, begin_ps))
-    return RankStall(rank.job, rank.rank, rank.node, longest, rank.finished_ps)
+        during = [n for n, change in enumerate(changes) if silent_ps <= change.at_ps < until_ps]
+        before = [n for n, change in enumerate(changes) if change.at_ps < silent_ps]
+        candidates = [*during, *reversed(before)]
+        owner = next((n for n in candidates if not changes[n].mild), next(iter(candidates), None))
+        if owner is not None:
+            begin_ps = max(silent_ps, changes[owner].at_ps)
+            longest[owner] = max(longest[owner], until_ps - begin_ps)
+    return longest
 
 
 def _us(time_ps: int) -> str:

@@ -171,8 +171,8 @@ def _print_counts(console: Console, records: Sequence[Record]) -> None:
     words = f"{len(right)} right results of {len(records)}"
     if spares := sum(bool(record["spare"]) for record in records):
         words += f", {spares} with a spare"
-    for status in ("over", "stopped"):
-        if count := sum(record["status"] == status for record in records):
+    for status in STATUSES:
+        if status != "right" and (count := sum(record["status"] == status for record in records)):
             words += f", {count} {status} ({STATUSES[status]})"
     if right:
         slowest = max(right, key=lambda record: record["completion_us"])

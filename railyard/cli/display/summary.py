@@ -20,7 +20,7 @@ from harness.scenario.schema import Scenario
 from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table
 
-__all__ = ["print_summary"]
+__all__ = ["print_failed", "print_summary"]
 
 COLUMNS = {
     "correct_npus": "right NPUs",
@@ -46,6 +46,16 @@ MEASURED: Mapping[str, Callable[[Measured], str]] = {
 }
 
 
+def print_failed(result: Result, console: Console) -> None:
+    """Print the assertions that fail, each with its value and its limit."""
+    for item in result.assertions:
+        if item.verdict == "fails":
+            words = f"{escape(item.name)}: {item.shown_value} against {item.limit}"
+            if item.metric.endswith("].at_us"):
+                words += "; the run ended before the fault, give an earlier `at_us:`"
+            console.print(f"[red]fails[/] {words}", soft_wrap=True)
+
+
 def print_summary(
     scenario: Scenario,
     result: Result,
@@ -63,14 +73,11 @@ def print_summary(
             console.print(f"{variant}: {takeover}", markup=False)
         for words in lacks_words(run.observation.reconfigurations):
             console.print(f"{variant}: {words}", markup=False, soft_wrap=True)
+    print_failed(result, console)
     for item in result.assertions:
-        if item.verdict == "fails":
-            words = f"{escape(item.name)}: {item.value} against {item.limit}"
-            if item.metric.endswith("].at_us"):
-                words += "; the run ended before the fault, give an earlier `at_us:`"
-            console.print(f"[red]fails[/] {words}", soft_wrap=True)
-        elif item.verdict == "not judged":
-            console.print(f"[yellow]not judged[/] {escape(item.name)}: {item.value} against {item.limit}")
+        if item.verdict == "not judged":
+            words = f"{escape(item.name)}: {item.shown_value} against {item.limit}"
+            console.print(f"[yellow]not judged[/] {words}")
     if result.fidelity:
         _print_trust(scenario, result, console)
     held = f"{result.held} of {len(result.assertions)} assertions hold"

@@ -184,6 +184,11 @@ def run(
         trace,
         frames,
     )
+    if json_to == "-" == incidents:
+        raise typer.BadParameter(
+            "--json - already writes a document to the standard output; write the incidents to a file",
+            param_hint="--incidents",
+        )
     if live and len(files) > 1:
         raise typer.BadParameter(
             "the page shows a single scenario; give one file, or leave --live out", param_hint="--live"
@@ -284,6 +289,12 @@ class _Bench:
             from railyard.cli.display.summary import print_summary
 
             print_summary(scenario, result.verdict, result.runs, written)
+        elif not result.passed:
+            from rich.console import Console
+
+            from railyard.cli.display.summary import print_failed
+
+            print_failed(result.verdict, Console(stderr=True))
 
     def _history(self) -> History | None:
         """Return a history that keeps the records of a run for a trace; None without `--trace`."""
