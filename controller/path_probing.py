@@ -47,7 +47,7 @@ LB_VALUES = 256
 @final
 @dataclass(frozen=True, slots=True)
 class ProbedPath:
-    """A path and a value of lb that selects it."""
+    """A path, and a value of the header field lb (load balancing) with which switches choose the path."""
 
     lb: int
     path: Path

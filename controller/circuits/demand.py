@@ -37,7 +37,10 @@ def check_matrix(demand: Ints) -> Ints:
     """Return a demand as int64; PlanError unless it is a square matrix of integers of 0 or more."""
     demand = np.asarray(demand)
     if demand.ndim != 2 or demand.shape[0] != demand.shape[1]:
-        raise PlanError(f"the demand has shape {demand.shape}", remedy="give a row and a column for each Pod")
+        raise PlanError(
+            f"the demand has shape {demand.shape}, but must be a square matrix",
+            remedy="give a row and a column for each Pod",
+        )
     if not np.issubdtype(demand.dtype, np.integer):
         raise PlanError(
             f"the demand has elements of type {demand.dtype}", remedy="give whole numbers of circuits"

@@ -287,7 +287,16 @@ class _Placement:
         return has[self._spine_of].T, allowed[self._spine_of].T
 
     def _chain(self, i: int, j: int, spine: int | None) -> list[tuple[int, int, int]]:
-        """Return the moves, (slot, even end, odd end), the new circuit first; empty if there is no chain."""
+        """Return moves that add a circuit between Pods i and j, and that move the circuits it displaces.
+
+        A move is (slot, Pod of the even end, Pod of the odd end). The new circuit comes first, then each
+        circuit that the previous move displaces. The result is empty if no such chain was found.
+
+        Args:
+            i: first Pod of the new circuit.
+            j: second Pod of the new circuit.
+            spine: spine of the new circuit; None for any spine.
+        """
         n = len(self._even_free)
         levels: list[_Level] = []
         level = _Level.new(i, j)

@@ -157,7 +157,10 @@ def bottleneck_seconds(job: Job, choice: Ints, rates: Floats) -> float:
 
 
 def intensity(job: Job, choice: Ints, rates: Floats) -> float:
-    """Return the intensity I_j = W_j / t_j; infinite for a job that sends nothing."""
+    """Return the intensity of a job: I_j = W_j / t_j (Crux); infinite for a job that sends nothing.
+
+    W_j is the `iteration_work` of the job, and t_j its `bottleneck_seconds`.
+    """
     seconds = bottleneck_seconds(job, choice, rates)
     return job.iteration_work / seconds if seconds else np.inf
 

@@ -70,7 +70,10 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
 
     @cached_property
     def _sources_by_hop(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Hop and source of every path over the hop, as two arrays without repeated pairs, sorted by hop."""
+        """All pairs of a hop and the source of a path over the hop.
+
+        The pairs are an array of hops and an array of sources, sorted by hop, without repeated pairs.
+        """
         hops, count = self._paths.hops, len(self._fabric.nodes)
         sources = self._paths.pairs.sources[self._paths.pair_of].astype(np.int64)
         # Most paths of a source have hops in common: sorting parts first removes most of the repeated pairs.

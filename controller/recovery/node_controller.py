@@ -329,7 +329,13 @@ class NodeController:
         return tuple(self._send_along(self._notice(link), path) for link, path in due)
 
     def _sent(self, notice: Notice, paths: Iterable[tuple[str, Path | None]]) -> tuple[Outgoing, ...]:
-        """Return a notice to several nodes, along the path of each; without a path, by this node's tables."""
+        """Return the messages that carry a notice to several nodes.
+
+        Args:
+            notice: notice to send.
+            paths: name of each receiver, and the path of its message. If the path is None, the tables of this
+                node forward the message.
+        """
         return tuple(
             Outgoing(notice, self._cna(name)) if path is None else self._send_along(notice, path)
             for name, path in paths

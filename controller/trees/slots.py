@@ -42,7 +42,7 @@ class Allotment:
 
     @property
     def cells(self) -> int:
-        """Cells at each switch."""
+        """Number of cells that the tree uses at each of its switches."""
         return 2 * self.window
 
 

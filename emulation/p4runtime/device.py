@@ -180,7 +180,10 @@ class Device:
     def get_pipeline(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
         """Answer a GetForwardingPipelineConfig; `config` is unset before the first configuration."""
         if response_type not in _Response.ResponseType.values():
-            raise Refusal(rpc_code.INVALID_ARGUMENT, f"unknown response type {response_type}")
+            raise Refusal(
+                rpc_code.INVALID_ARGUMENT,
+                f"response type {response_type} is unknown; use {', '.join(_Response.ResponseType.keys())}",
+            )
         response = p4r.GetForwardingPipelineConfigResponse()
         target = self._target
         if target is None:
@@ -220,7 +223,10 @@ class Device:
         elif head.atomicity in (_Write.ROLLBACK_ON_ERROR, _Write.DATAPLANE_ATOMIC):
             refused = self._write_all_or_none(target, role, request.updates)
         else:
-            raise Refusal(rpc_code.INVALID_ARGUMENT, f"unknown atomicity {head.atomicity}")
+            raise Refusal(
+                rpc_code.INVALID_ARGUMENT,
+                f"atomicity {head.atomicity} is unknown; use {', '.join(_Write.Atomicity.keys())}",
+            )
         if self._staged:
             done = (update for position, update in enumerate(request.updates) if position not in refused)
             self._staged.written.extend(done)

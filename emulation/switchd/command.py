@@ -188,7 +188,8 @@ def _set_up_logging(options: Options) -> None:
             )
         except OSError as error:
             raise EmulationError(
-                f"--log-file: {options.log_file}: {error.strerror}", remedy="name a file that can be written"
+                f"--log-file {options.log_file} cannot be opened: {error.strerror}",
+                remedy="name a file that can be written",
             ) from error
     elif options.log_console:
         handler = logging.StreamHandler(sys.stdout)

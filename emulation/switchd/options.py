@@ -120,7 +120,9 @@ def parse(arguments: Sequence[str]) -> Options:
             remedy="a frame's standard_metadata.priority has 3 bits",
         )
     if given.queue_depth is not None and given.queue_depth < 1:
-        raise EmulationError(f"--queue-depth {given.queue_depth} is below 1", remedy="give 64 or more")
+        raise EmulationError(
+            f"--queue-depth {given.queue_depth} is below 1", remedy="give 1 or more; 64 or more is usual"
+        )
     if given.pcap is not None and not given.pcap.is_dir():
         raise EmulationError(f"the directory of --pcap {given.pcap} does not exist", remedy="make it first")
     notes = [f"{_option(name)} is not used: {why}" for name, why in _UNUSED.items() if getattr(given, name)]

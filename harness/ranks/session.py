@@ -82,7 +82,14 @@ class End:
 @final
 @dataclass(slots=True)
 class _Kept:
-    """Cached values for operations with equal members and sizes: traffic, parts of the ranks, connections."""
+    """Values that operations with equal members and sizes share.
+
+    Attributes:
+        traffic: Traffic of an operation.
+        parts: Maker of the engine's descriptions of ranks.
+        transport: Transport of an operation, with its connections.
+        queues: Number of queue numbers of an operation.
+    """
 
     traffic: Traffic
     parts: Parts

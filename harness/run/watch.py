@@ -154,6 +154,6 @@ def fault_by_hand(keys: Mapping[str, Any], now_ps: int) -> Fault:
 
 
 def _resolved(ready: Prepared, fault: Fault) -> TestbedFault:
-    """Return the last entry of `ready.faults` equal to `fault`, whose target is found in the fabric."""
+    """Return `fault` with its target in the fabric: the last entry of `ready.faults` equal to it."""
     alone = ready.with_faults((fault,)).faults[0]
     return next(other for other in reversed(ready.faults) if other == alone)

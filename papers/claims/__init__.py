@@ -7,7 +7,7 @@ figures. A claim states:
 - the paper's figure, its section or table, and its kind;
 - the interval in which the claim holds;
 - for a known difference, the interval in which our figure is expected;
-- a mutation, which must turn the verdict.
+- a mutation: a change of the value or the parameters that must make the claim fail, as a test of the check.
 
     claim.py        claim, kind, interval, mutation; the verdict, a pure function of a claim and a value
     figures/        sources of figures, and their computation
@@ -15,7 +15,7 @@ figures. A claim states:
     store.py        figures of finished tasks, which the next call reads
     runner.py       running of tasks: each figure once, resumed, in parallel
     form/           the file: form, reader, catalogue, bundle
-    mutations.py    application of each mutation; the verdict has to turn
+    mutations.py    apply each mutation, and check that the claim then fails
     statistics.py   median over seeds and its bootstrap interval
     document.py     experiments.json
     page.py         experiments.html: the table with plots, with filters by kind and verdict

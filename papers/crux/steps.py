@@ -39,9 +39,14 @@ AGGREGATION = 2
 @final
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Utilisation with one step by Crux, as a share of the optimum; 1 is optimal.
+    """Utilisation when Crux decides one step and the other steps are optimal, as a share of the optimum.
 
-    `first` stands for compression without Crux: the first jobs get a level each, the rest the last level.
+    Attributes:
+        paths: Crux chooses the paths.
+        priorities: Crux chooses the priorities.
+        compression: Crux compresses the priorities to levels.
+        first: The first jobs get a level each, and all other jobs the last level; for comparison with
+            `compression`.
     """
 
     paths: float

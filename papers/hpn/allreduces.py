@@ -131,7 +131,8 @@ def _distinct(ways: Ints, values: Ints, count: int) -> Ints:
     _, first = np.unique(ways, return_index=True)
     if len(first) < count:
         raise ModelError(
-            f"a port has only {len(first)} disjoint paths", remedy=f"ask for {2 * len(first)} or fewer"
+            f"{2 * count} disjoint paths need {count} on each of two ports, but a port has only {len(first)}",
+            remedy=f"ask for {2 * len(first)} or fewer",
         )
     return values[np.sort(first)[:count]]
 

@@ -85,7 +85,10 @@ def one_d_b(pod: SuperPod = SUPERPOD) -> Parts:
 
 
 def clos(lanes: int = CLOS_LANES, pod: SuperPod = SUPERPOD) -> Parts:
-    """Return the parts of two HRS stages; half of a leaf's lanes lead to NPUs by copper, half to spines."""
+    """Return the parts of a Clos network of two stages, leaves and spines, which are all HRS.
+
+    Half of the lanes of a leaf lead to NPUs over copper, the other half to spines over optical cables.
+    """
     out = pod.npus * lanes
     leaves, spines = 2 * out // pod.hrs_lanes, out // pod.hrs_lanes
     # The paper writes x64T, and does not explain the T.

@@ -138,7 +138,10 @@ class Session:
         self._commands.put(command)
 
     def sink(self, record: Record) -> None:
-        """Add a record of the run to the history; an event pauses the run after a step to the next event."""
+        """Add a record of the run to the history.
+
+        If a page has asked for a step to the next event, the record of an event pauses the run.
+        """
         self.history(record)
         if record.kind is Kind.EVENT and self._until == "event":
             self._until, self._paused = "", True

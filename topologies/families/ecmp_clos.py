@@ -102,8 +102,8 @@ def ecmp_clos(
     crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
     if crowded is not None:
         raise TopologyError(
-            f"ecmp-clos: {crowded.name} has {crowded.ports[-1].number} ports; a source route can name "
-            f"{MAX_PORT}",
+            f"ecmp-clos: {crowded.name} has {crowded.ports[-1].number} ports, but a source route can address "
+            f"only {MAX_PORT}",
             remedy="use fewer hosts, tors, aggs or cores",
         )
     return fabric
@@ -111,8 +111,7 @@ def ecmp_clos(
 
 def _addresses(hosts: int, tors: int, pods: int) -> AddressPlan:
     """Return the address fields class, pod, ToR of the pod, NPU of the ToR; TopologyError if too wide."""
-    sizes = {"pod": pods, "tor": tors, "host": hosts}
-    bits = {name: max(1, (size - 1).bit_length()) for name, size in sizes.items()}
+    bits = {"pod": (pods - 1).bit_length(), "tor": (tors - 1).bit_length(), "host": (hosts - 1).bit_length()}
     pad = CNA_BITS - _CLASS_BITS - sum(bits.values())
     if pad < 0:
         raise TopologyError(

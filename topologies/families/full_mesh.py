@@ -157,12 +157,13 @@ def _checked(dims: Sequence[int]) -> tuple[int, ...]:
     ports = sum(size - 1 for size in sizes)
     if ports > MAX_PORT:
         raise TopologyError(
-            f"dims {list(sizes)} need {ports} ports a node; a source route can name {MAX_PORT}",
+            f"dims {list(sizes)} need {ports} ports a node, but a source route can address only {MAX_PORT}",
             remedy="use smaller dims or more of them",
         )
     if prod(sizes) > 1 << (CNA_BITS - CLASS_BITS):
         raise TopologyError(
-            f"dims {list(sizes)} have {prod(sizes)} nodes; addresses can name {1 << (CNA_BITS - CLASS_BITS)}",
+            f"dims {list(sizes)} have {prod(sizes)} nodes, but there are only {1 << (CNA_BITS - CLASS_BITS)} "
+            "addresses",
             remedy="use smaller dims",
         )
     return sizes

@@ -26,7 +26,10 @@ def load(reference: str) -> Any:
     """Return the value FILE.py:NAME; TopologyError when the file cannot be run or lacks the name."""
     file, _, name = reference.rpartition(":")
     if not is_reference(reference):
-        raise TopologyError(f"{reference!r} names nothing in a Python file", remedy="write FILE.py:NAME")
+        raise TopologyError(
+            f"{reference!r} does not have the form FILE.py:NAME",
+            remedy="give a Python file, a colon and a name in the file",
+        )
     module = _module(Path(file))
     if not hasattr(module, name):
         own = ", ".join(key for key, value in vars(module).items() if _is_own(module, key, value))

@@ -66,12 +66,12 @@ def graph_segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
 
 
 def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> list[Segment]:
-    """Return the segments with the fewest entries in both tables.
+    """Return the segments that need the fewest entries in the table of blocks and the table linear together.
 
-    Each segment counts as 1 + `penalty` entries. Blocks with one next hop share its entry of the table
-    linear; this entry counts only for a block that has all endpoints with the next hop. With a penalty, an
-    array may have a single entry for each group of aligned addresses. A group with several next hops then
-    gets segments of its own, with longer prefixes.
+    Each segment counts as 1 + `penalty` entries. All blocks with the same single next hop share one entry of
+    the table linear. That entry counts only if one block holds all endpoints with the next hop. With a
+    penalty, an array may have a single entry for each group of aligned addresses. A group with several next
+    hops then gets segments of its own, with longer prefixes.
     """
     addresses, ordered = Counter(hops.values()), sorted(hops)
     uniform: dict[tuple[int, int], str | None] = {}

@@ -160,11 +160,11 @@ class _LineCircuits:
     relayed: NDArray[np.int64]
 
     def direct_to(self, switch: str, coordinate: int) -> int:
-        """Return the number of circuits from a member to the member at a coordinate; 0 if none is there."""
+        """Return the number of circuits from `switch` to the member at a coordinate; 0 without a member."""
         return self._count(self.direct, switch, coordinate)
 
     def relayed_to(self, switch: str, coordinate: int) -> int:
-        """Return the number of circuits, by third members, from a member to the member at a coordinate."""
+        """Return the number of circuits that third members relay over, from `switch` to a coordinate."""
         return self._count(self.relayed, switch, coordinate)
 
     def _count(self, counts: NDArray[np.int64], switch: str, coordinate: int) -> int:

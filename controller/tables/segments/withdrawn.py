@@ -113,7 +113,10 @@ def _without(planned: Sequence[str], losers: Set[str]) -> NextHop:
 def _planned_neighbours(
     finder: PathFinder, node: Node, prefix: Prefix, uplinks: Sequence[str]
 ) -> Sequence[str]:
-    """Return the planned neighbours for a prefix: below the switch, by the fewest hops; else `uplinks`."""
+    """Return the planned neighbours for a prefix.
+
+    They are the lower neighbours with the fewest hops to the prefix; `uplinks` if the prefix is not below.
+    """
     fabric, below, bits = finder.fabric, descendants(finder.fabric), finder.fabric.address_plan.bits
     if below[node.name].hops_to_prefix(prefix, bits) is None:
         return uplinks

@@ -252,7 +252,8 @@ void Loader::errors() {
     }
 }
 
-// Compute the parts of each header's fields: a field is split at the header's 64-bit words and at its limbs.
+// Compute the parts of the fields of each header. No part crosses the end of a 64-bit word of the header or
+// of a 64-bit limb of the field.
 void Loader::lay_out() {
     for (std::size_t i = 0; i < p_.headers.size(); ++i) {
         Header& h = p_.headers[i];

@@ -95,8 +95,8 @@ class RunRecord:
         cleaned = clean_up(self.folder)
         if cleaned and cleaned.left:
             raise TestbedError(
-                f"run {self.id} leaves {'; '.join(cleaned.left)}",
-                remedy="then `railyard clean` removes the rest",
+                f"run {self.id} could not remove: {'; '.join(cleaned.left)}",
+                remedy="end what uses it, then remove it with `railyard clean`",
             )
 
     def __enter__(self) -> Self:

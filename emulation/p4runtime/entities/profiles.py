@@ -123,7 +123,7 @@ class Profiles:
 
     def _chosen(self, profile_id: int, id: int) -> Iterable[_Contents]:
         if not profile_id and id:
-            raise Refusal(_INVALID, f"id {id} without an action profile id")
+            raise Refusal(_INVALID, f"the request has id {id}, but no action profile id; give both")
         return [self._profile(profile_id)] if profile_id else self._held.values()
 
     # -- members
@@ -202,7 +202,7 @@ class Profiles:
                 raise Refusal(_NOT_FOUND, f"{what}: there is no member {member.member_id}")
             weighted.append((member.member_id, *_share(held.layout, member, what)))
         if len({id for id, _, _ in weighted}) != len(weighted):
-            raise Refusal(_INVALID, f"{what}: a member twice; its weight says how often it counts")
+            raise Refusal(_INVALID, f"{what} lists a member twice; list it once, with a larger weight")
         return weighted
 
     @staticmethod

@@ -151,7 +151,10 @@ class MeterLayout:
         if config.eburst:
             if self.type == p4i.MeterSpec.SINGLE_RATE_THREE_COLOR:
                 raise Refusal(rpc_code.UNIMPLEMENTED, f"{what}: excess bursts are not supported")
-            raise Refusal(_INVALID, f"{what}: eburst {config.eburst}, but its type has none")
+            raise Refusal(
+                _INVALID,
+                f"{what}: eburst is {config.eburst}, but must be 0 for this meter type",
+            )
         return rates
 
     def refuse_color_counts(self) -> Refusal:

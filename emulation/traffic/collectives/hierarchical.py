@@ -60,13 +60,19 @@ def tree(dims: Sequence[int], root: int, targets: Collection[int]) -> list[Hop]:
 
 
 def broadcast(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool = False) -> Schedule:
-    """Return a broadcast of the root's array along `tree`; `direct`: by sends from the root to each rank."""
+    """Return a broadcast of the root's array along the hops of tree().
+
+    With `direct`, the root sends the array to each rank itself.
+    """
     schedule = _many(dims, elements, {root: range(prod(dims))}, elements, Combine.COPY, direct)
     return Schedule(f"broadcast-{_shape(dims)}", schedule.ranks, elements, schedule.transfers, schedule.goals)
 
 
 def reduce(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool = False) -> Schedule:
-    """Return a reduce to the root along `tree`, or by `direct` sends; other ranks' arrays end undefined."""
+    """Return a reduce of all arrays to the root, against the hops of tree().
+
+    With `direct`, each rank sends its array to the root itself. At the end, only the root's array is defined.
+    """
     schedule = _many(dims, elements, {root: range(prod(dims))}, elements, Combine.REDUCE, direct)
     return Schedule(f"reduce-{_shape(dims)}", schedule.ranks, elements, schedule.transfers, schedule.goals)
 

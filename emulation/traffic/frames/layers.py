@@ -75,12 +75,18 @@ _CFG: Final = {
 class LPH(Packet):
     """Link packet header, 4 bytes.
 
-    Kernel driver, struct ub_link_header: every field, its width and position, and cfg 6 (a CNA16 header
-    follows). ns-3-UB: the meaning of lb_mode (0 per flow, 1 per packet) and rt (0 all paths, 1 shortest), and
-    the parts of the length: blocks - 1 (4 bits), flits of 20 bytes in the last block - 1 (5 bits), bytes in
-    the last flit - 1 (5 bits). This testbed: cfg 12 (a source-route header, then a CNA16 header), 13 (a CNA24
-    header), 14 (a source-route header, then a CNA24 header), and a length that counts the bytes on the
-    carrier, without the check codes of a real link. Building a packet fills in the length.
+    The format has three sources:
+
+    - the kernel driver (struct ub_link_header): the fields, their widths and positions, and cfg 6, which
+      means that a CNA16 header follows;
+    - ns-3-UB: the meaning of lb_mode (0 per flow, 1 per packet) and rt (0 all paths, 1 shortest), and the
+      three parts of the length: number of blocks - 1 (4 bits), number of flits of 20 bytes in the last
+      block - 1 (5 bits), number of bytes in the last flit - 1 (5 bits);
+    - this testbed: cfg 12 (a source-route header and a CNA16 header follow), cfg 13 (a CNA24 header), cfg 14
+      (a source-route header and a CNA24 header). The length counts the bytes on the carrier, without the
+      check codes of a real link.
+
+    Building a packet fills in the length.
     """
 
     name = "LPH"
@@ -279,9 +285,9 @@ class RDH(Packet):
 class SACK(Packet):
     """Payload of an acknowledgement, 8 bytes, this testbed's own.
 
-    Bit i, counted from the lowest, is set if PSN ack_psn + 1 + 4 s + i has been received; s is the high byte
-    of `psn`, 0 for windows of up to 64 frames. In a frame with opcode CREDIT the map is a number: all bytes
-    that the receiver has granted so far.
+    The payload is a bitmap. Bit i, counted from the lowest, is set if PSN ack_psn + 1 + 4 s + i has been
+    received; s is the high byte of `psn`, 0 for windows of up to 64 frames. In a frame with opcode CREDIT the
+    payload is a number: all bytes that the receiver has granted so far.
     """
 
     name = "SACK"

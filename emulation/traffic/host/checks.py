@@ -32,7 +32,14 @@ def check_agent(
     *,
     repeats: bool = False,
 ) -> None:
-    """Raise an EmulationError if no agent can be made from the arguments; `repeats`: it has iterations."""
+    """Raise an EmulationError if no agent can be made from the arguments.
+
+    Args:
+        rank: rank of the agent.
+        sliced: traffic of all ranks.
+        data: the rank's array.
+        repeats: whether the traffic runs for several iterations.
+    """
     schedule = sliced.schedule
     if not 0 <= rank < schedule.ranks:
         raise EmulationError(f"rank {rank}: schedule {schedule.name} has {schedule.ranks} ranks")

@@ -97,7 +97,7 @@ class Outcome(Protocol):
 
     @property
     def result(self) -> Array:
-        """The agent's array."""
+        """The agent's array, which is final once `finished_ps` is set."""
         ...
 
     @property

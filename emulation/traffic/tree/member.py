@@ -125,7 +125,7 @@ def _port(port: TreePort) -> tuple[Any, ...]:
 
 
 def _share(blocks: Sequence[Block]) -> _engine.TreeBlocks:
-    """Return the blocks of a tree as the engine's object; -1 stands for all ranks."""
+    """Convert the blocks of a tree to the engine's object; source or owner -1 means all ranks."""
     rows = [
         (
             block.start,

@@ -31,7 +31,7 @@ _MAX_PIECES = 256
 _MAX_GROUP = 64
 _SYNCHRONISE = ("nop", "barrier", "flush", "sem_acquire", "sem_release")
 _SIGNAL = ("signal", "rlxsignal", "wait", "rlxwait")
-# Operations that move data: how many of their first sources and first targets are in the GPU's own memory.
+# Operations that move data -> (a, b): the first a sources and first b targets are in the GPU's own memory.
 _MOVES = {
     "put": (1, 0), "pws": (1, 0), "pwsf": (1, 0), "get": (0, 1), "copy": (1, 1), "re": (1, 1), "res": (1, 1),
     "rre": (1, 1), "rres": (1, 1), "ppkt": (1, 0), "rppkt": (1, 0), "cpkt": (1, 1), "upkt": (1, 1),

@@ -82,7 +82,7 @@ def plan_trees(
             for block in blocks
         )
         if work.scaled:
-            # A float32 sum begins with a frame that carries the scale, for each of the first blocks.
+            # In a float32 sum, a frame that carries only a scale precedes the first block of each slot.
             counts[_NOBODY] += min(slots, len(blocks))
         bound_ps = max(bound_ps, tree_bound_ps(fabric, tree, counts, HEADER_BYTES, FRAME_BYTES))
     return TreePlan(trees, work, slots, bound_ps)

@@ -31,10 +31,15 @@ _FAMILY = (2, 4, 8, 16, 32)
 
 
 def run_decomposition(note: Progress, draws: int = 1000, *, upper: bool = False) -> Values:
-    """Measure the share of random symmetric demands that split exactly into A + A.T, and A over spines.
+    """Measure how often random symmetric demands split exactly into A + A.T, and A over spines.
 
-    Entries and sums of rows and columns must differ by rounding only. `upper`: take the upper triangle as A,
-    and split A over spines by division that rounds down.
+    A split is exact if its parts add up to the whole, and if each entry, row sum and column sum of a part is
+    the whole's divided by the number of parts and rounded.
+
+    Args:
+        note: progress callback.
+        draws: number of random demands; a fifth of the matrices A are split over spines.
+        upper: take the upper triangle as A, and split A over spines by division that rounds down.
     """
     import numpy as np
 

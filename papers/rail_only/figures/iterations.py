@@ -10,7 +10,7 @@ from papers.rail_only.iteration import VARIANTS, Cluster, figures
 
 __all__ = ["iteration"]
 
-# Order of two figures -> the larger in the paper, the smaller.
+# Name of a comparison -> (the figure that is larger in the paper, the smaller figure).
 _ORDERS = {
     "order-domains": ("domains-8", "domains-256"),
     "order-models": ("small-ideal", "large-ideal"),

@@ -115,5 +115,8 @@ def test_what_cannot_be_shared_out_is_refused():
     with pytest.raises(ModelError, match="3 jobs cannot share 2 segments of 4 hosts"):
         rings(Workload(3, planned(2, 4, 2)))
     many = Kind("many", "search", 20, "random")
-    with pytest.raises(ModelError, match="a port has only 4 disjoint paths; ask for 8 or fewer"):
+    with pytest.raises(
+        ModelError,
+        match="20 disjoint paths need 10 on each of two ports, but a port has only 4",
+    ):
         step(Workload(4, planned(2, 4, 2, aggs=4)), many)

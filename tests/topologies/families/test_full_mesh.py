@@ -30,10 +30,10 @@ def test_pod_sized_mesh_has_the_published_degree() -> None:
         ([8, 1], r"dims is \[8, 1\]"),
         ([8, 0], r"dims is \[8, 0\]"),
         ([-3], r"dims is \[-3\]"),
-        ([257], r"dims \[257\] need 256 ports a node; a source route can name 255; use smaller dims or more"),
+        ([257], r"dims \[257\] need 256 ports a node, but a source route can address only 255; use"),
         (
             [16, 16, 16, 16],
-            r"dims \[16, 16, 16, 16\] have 65536 nodes; addresses can name 8192; use smaller dims",
+            r"dims \[16, 16, 16, 16\] have 65536 nodes, but there are only 8192 addresses; use smaller dims",
         ),
         (
             [5, 5, 5, 5, 5],

@@ -122,7 +122,7 @@ def test_an_idle_domain_is_wired_as_the_others_and_holds_no_member() -> None:
         ),
         (
             {"hb_size": 200, "spares": 56},
-            "hb_size 200 and spares 56 need more ports than the 255 that a source route can name; use",
+            "hb_size 200 and spares 56 need more ports than the 255 that a source route can address; use",
         ),
         ({"optical": True, "reconfiguration_us": -1}, "reconfiguration_us is -1"),
         ({"optical": 1}, "topology rail-only: optical is 1; give true or false"),

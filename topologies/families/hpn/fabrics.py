@@ -187,8 +187,8 @@ def _built(name: str, shape: Shape, rates: _Rates) -> Fabric:
     crowded = next((node for node in fabric.nodes if node.ports and node.ports[-1].number > MAX_PORT), None)
     if crowded is not None:
         raise TopologyError(
-            f"{name}: {crowded.name} has {crowded.ports[-1].number} ports; a source route can name "
-            f"{MAX_PORT}",
+            f"{name}: {crowded.name} has {crowded.ports[-1].number} ports, but a source route can address "
+            f"only {MAX_PORT}",
             remedy="use fewer hosts or segments",
         )
     return fabric

@@ -152,7 +152,8 @@ def lumos(
     crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
     if crowded is not None:
         raise TopologyError(
-            f"lumos: {crowded.name} has {crowded.ports[-1].number} ports; a source route can name {MAX_PORT}",
+            f"lumos: {crowded.name} has {crowded.ports[-1].number} ports, but a source route can address "
+            f"only {MAX_PORT}",
             remedy="use a smaller radix",
         )
     switches = tuple(

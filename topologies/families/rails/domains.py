@@ -121,7 +121,7 @@ class Domains:
         if hb_size + spares > MAX_PORT:
             raise TopologyError(
                 f"hb_size {hb_size} and spares {spares} need more ports than the {MAX_PORT} that "
-                f"a source route can name",
+                f"a source route can address",
                 remedy=f"use at most {MAX_PORT} together",
             )
         self._used = domains
@@ -193,7 +193,7 @@ class Domains:
             )
 
     def switch(self, address_class: AddressClass, name: str, address: int) -> None:
-        """Add a switch; its lanes are the radix, or for an HBS the GPUs of the domain."""
+        """Add a switch with `radix` lanes; an HBS, the switch inside a domain, has a lane for each GPU."""
         kind, tier = _SWITCHES[address_class]
         lanes = self.ranks if address_class is AddressClass.HBS else self._radix
         self._wiring.node(name, kind, "rail_switch", address, tier=tier, lanes=lanes)
@@ -250,15 +250,15 @@ class Domains:
                 self._trunk(name, above, shape.core_trunk)
 
     def fabric(self, name: str) -> Fabric:
-        """Return the fabric; TopologyError when a node has more ports than a source route can name."""
+        """Return the fabric; TopologyError when a node has more ports than a source route can address."""
         fabric = self._wiring.fabric(
             name, host_delay_ps=self._hb_delay_ps, groups=((0,), (1,)), remedies=_REMEDIES
         )
         crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
         if crowded is not None:
             raise TopologyError(
-                f"{name}: {crowded.name} has {len(crowded.ports)} neighbours; a source route can name "
-                f"{MAX_PORT}",
+                f"{name}: {crowded.name} has {len(crowded.ports)} neighbours, but a source route can address "
+                f"only {MAX_PORT} ports",
                 remedy="use a smaller radix",
             )
         return self._crossed(fabric) if self._optical else fabric

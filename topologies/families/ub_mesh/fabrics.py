@@ -59,10 +59,10 @@ UB_RACK_DIMS = (8, 8)
 UB_POD_DIMS = (*UB_RACK_DIMS, 4, 4)
 UB_SUPERPOD_DIMS = (*UB_POD_DIMS, 8)
 
-# Lanes of an NPU towards its rack's switches: UB-Mesh's default for traffic to other racks.
+# Lanes from an NPU to the switches of its rack, for traffic to other racks (UB-Mesh's default).
 UPLINK_LANES = 16
 
-# Derived from x16 for each NPU and 18 switches of x72 for each plane: x4 from an NPU to each plane.
+# Derived from the x16 of an NPU and from the 18 switches of x72 in a plane: an NPU has x4 to each plane.
 PLANES = 4
 
 _RACK = "slots of a board, boards of a rack"

@@ -50,12 +50,13 @@ __all__ = [
 # Derived: an NPU has 72 lanes, 14 peers in the rack, and x16 for other racks (UB-Mesh), so x4 for each peer.
 PEER_LANES = 4
 
-# UB lanes of the other nodes (UB-Mesh, building blocks).
+# UB lanes of a CPU, an LRS and an HRS (UB-Mesh, building blocks).
 CPU_LANES = 32
 LRS_LANES = 72
 HRS_LANES = 512
 
-# Lanes of a plane for spare NPUs, and equally many for CPUs: derived, the lanes left of an LRS of x72.
+# Lanes of a plane to all spare NPUs of a rack; a plane has the same number of lanes to all CPUs. Derived: the
+# lanes of an LRS of x72 that are left.
 DEVICE_LANES = 8
 
 # Ten metres of cable between racks, a hundred metres to HRS: the cable lengths of UB-Mesh.
@@ -173,11 +174,12 @@ def device_lanes(count: int, planes: int, what: str) -> int:
     The devices together have up to x8 to each plane, and up to x32 to all planes. TopologyError when a device
     would have no lane; the message names the parameter `what`.
     """
-    lanes = min(DEVICE_LANES, CPU_LANES // planes) // count if count else 0
+    together = min(DEVICE_LANES, CPU_LANES // planes)
+    lanes = together // count if count else 0
     if count and not lanes:
         raise TopologyError(
-            f"{what} is {count}, and a plane has only x{DEVICE_LANES} for all of them",
-            remedy=f"use at most {DEVICE_LANES}, or fewer planes",
+            f"{what} is {count}, but a plane has only {together} lanes for these devices",
+            remedy=f"use at most {together}, or fewer planes",
         )
     return lanes
 

@@ -92,7 +92,7 @@ class Reducer {
     void sent(std::uint32_t index) { unit_->memory(size_of(index), 0); }
     // Accept a frame of a slice; `phase` and `source` are indices in the cell's plan and in Phase::sources.
     void take(std::uint32_t index, std::uint32_t phase, std::uint32_t source, FrameHandle frame, Time now);
-    // Advance a slice, after an arrival or after its last released send has left.
+    // Advance a slice after a frame has arrived, or after the last of its released sends has left.
     void settle(std::uint32_t index, Time now);
     // Complete the tasks that are due.
     void run(Time now);

@@ -38,8 +38,8 @@ class Allowance {
     }
     // Return the time at which `open` must be called.
     Time due() const { return std::min(open_at, ask_at_); }
-    // Lift the limits whose time has come by `now`: the next frame by the rate, and a repeated request for
-    // credit.
+    // Lift the limits that end by `now`: the wait until the rate admits the next frame, and the wait before a
+    // frame may ask again for credit.
     void open(Time now) {
         if (open_at <= now) open_at = kNever;
         if (ask_at_ <= now) {

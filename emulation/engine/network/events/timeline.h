@@ -52,10 +52,11 @@ class Timeline {
 
     template <typename T>
     static void push(Partition& p, Time time, EventKind kind, Index<T> index);
-    // Push an alarm or ageing event, which belong to no partition.
+    // Push the event of an alarm or of the ageing of table entries; such an event belongs to no partition.
     template <typename T>
     void push_control(Time time, EventKind kind, Index<T> index);
-    // Queue of alarms and ageing; unused with a single partition, which has them in its own queue.
+    // Queue of the events that push_control() pushes. With a single partition they go into its queue instead,
+    // and this queue stays empty.
     [[nodiscard]] EventQueue& control_events() { return control_events_; }
 
     template <typename T>

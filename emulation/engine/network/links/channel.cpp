@@ -119,7 +119,8 @@ std::optional<std::size_t> Channel::next() {
     return highest(ready);
 }
 
-// Return the highest VL of `vls` that may send: by standard_metadata.priority, as in BMv2, then by lane.
+// Return the highest VL of the mask `vls` that may send; none if no VL may. VLs are numbered by
+// standard_metadata.priority, which BMv2 serves in the same order, and within a priority by lane.
 std::optional<std::size_t> Channel::highest(unsigned vls) {
     while (vls != 0) {
         const auto vl = static_cast<std::size_t>(std::bit_width(vls)) - 1;
