@@ -109,14 +109,14 @@ def _array_entries(
 
 @lru_cache(maxsize=1 << 16)
 def _segment_entry(prefix: Prefix, base: int, shift: int, mask: int) -> Entry:
-    """Return the entry of a prefix; nodes share the object, as do tables before and after a failure."""
+    """Return the entry of a prefix; equal entries of all nodes and of all plans are a single object."""
     match = (("dcna", Lpm(*prefix)),) if prefix.length else ()
     return SET_SEGMENT.entry(match, base, shift, mask)
 
 
 @lru_cache(maxsize=1 << 16)
 def _port_entry(index: int, port: int) -> Entry:
-    """Return the entry of an array element that is an egress port; nodes share the object."""
+    """Return the entry of an array element that is an egress port; equal entries are a single object."""
     return SET_PORT.entry((("index", Exact(index)),), port)
 
 

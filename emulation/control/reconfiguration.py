@@ -152,7 +152,7 @@ class ReconfigurationController:
             self._look_soon()
 
     def _look_soon(self) -> None:
-        """Schedule one check of the light for all changes until then."""
+        """Schedule a check of the light, unless one is scheduled; a check covers all earlier changes."""
         if not self._look_scheduled:
             self._look_scheduled = True
             self._runtime.at(self._runtime.now_ps + self._processing_ps, self._look)

@@ -317,9 +317,15 @@ class EmbeddedTestbed(Lifetime):
             self._links_with(name).impair(name, direction, how)
 
     def send_pause(self, name: str, direction: int, stop: bool) -> None:
-        """Send a pause frame on a direction of a link with priority flow control: classes stop or resume.
+        """Send a pause frame that stops or resumes the classes of a direction of a link.
 
-        While classes are stopped, frames that wait do not count as a deadlock.
+        The link needs priority flow control. While classes are stopped, frames that wait do not count as a
+        deadlock.
+
+        Args:
+            name: name of the link.
+            direction: direction, 0 or 1, in which the frame travels.
+            stop: whether the classes stop; otherwise they resume.
         """
         with self._lock:
             self._links_with(name).send_pause(name, direction, stop)
@@ -346,7 +352,7 @@ class EmbeddedTestbed(Lifetime):
             self._links_with(name).join(name)
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
-        """Call `callback` at that virtual time, between two events of the network."""
+        """Call `callback` at virtual time `time_ps`, between two events of the network."""
         self._time.at(time_ps, callback)
 
     def run(self, until_ps: int | None = None) -> bool:
@@ -469,7 +475,7 @@ class EmbeddedTestbed(Lifetime):
             self._links.forget(name)
 
     def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """Return the usage of each node's host link: from its host, and to it."""
+        """Return the usage of the link to the host of each node: from the host, and to the host."""
         stats = self.network.host_stats
         return {
             node: (usage_of(stats(number, 0)), usage_of(stats(number, 1)))

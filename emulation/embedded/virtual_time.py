@@ -33,7 +33,7 @@ def call_engine(call: Callable[[], T]) -> T:
 
 @final
 class VirtualTime:
-    """Lets the network's time pass; `on_event` receives the network's control events except alarms."""
+    """Virtual time of a network; `on_event` is called with each control event that is not an alarm."""
 
     def __init__(self, network: Network, links: Links, lock: threading.RLock) -> None:
         self.on_event: Callable[[ControlEvent], None] | None = None
@@ -46,7 +46,7 @@ class VirtualTime:
         self.was_interrupted = False
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
-        """Call `callback` at that virtual time, between two events of the network."""
+        """Call `callback` at virtual time `time_ps`, between two events of the network."""
         token, self._next_alarm = self._next_alarm, self._next_alarm + 1
         self._alarms[token] = callback
         with self._lock:
@@ -67,7 +67,7 @@ class VirtualTime:
         return end != _REACHED_UNTIL
 
     def run_out(self, stopped: threading.Event) -> None:
-        """Let time pass until no event is left or `stopped` is set; pause at times for other threads."""
+        """Let time pass until no event is left or `stopped` is set; let other threads run now and then."""
         while not stopped.is_set() and (end := self._advance(None, _SERVED_EVENTS)) in (_CONTROL, _PAUSED):
             if end == _PAUSED:
                 time.sleep(_SERVER_TURN_SECONDS)

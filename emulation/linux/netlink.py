@@ -164,7 +164,7 @@ def messages(buffer: memoryview) -> Iterator[tuple[int, int, int, memoryview]]:
 
 
 def attributes(buffer: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Yield (type, content) of the netlink attributes in a buffer; a type is without its two flag bits."""
+    """Yield (type, content) of the netlink attributes in a buffer, without the two flag bits of a type."""
     at = 0
     while at + 4 <= len(buffer):
         length, kind = struct.unpack_from("=HH", buffer, at)

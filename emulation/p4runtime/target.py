@@ -122,7 +122,7 @@ class Target:
         return [p4r.Update(type=back, entity=entity) for entity in kind.before(message)]
 
     def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
-        """Return every entity that one request of a ReadRequest selects."""
+        """Return every entity that an entity of a ReadRequest selects; its unset fields are wildcards."""
         kind, message = self._kind(entity)
         return list(kind.read(message))
 

@@ -210,7 +210,7 @@ def _with_similar(grades: Sequence[Grade]) -> Iterator[Grade]:
 
 
 def _nearest(own: Fingerprint, among: Sequence[tuple[str, Fingerprint]]) -> str:
-    """Return share and name of the most similar fingerprint, such as "80% of NAME"; '' below _SIMILAR."""
+    """Return the most similar fingerprint, such as "80% of NAME"; '' if all shares are below _SIMILAR."""
     share, name = max(((likeness(own, other), name) for name, other in among), default=(0.0, ""))
     return f"{share:.0%} of {name}" if share >= _SIMILAR else ""
 

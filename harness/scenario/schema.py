@@ -83,7 +83,7 @@ def _known_strategy(name: str) -> str:
 
 
 def _known_scheme(name: str) -> str:
-    """Return `name` if it is empty or a known scheme; else raise a ValueError with close matches or all."""
+    """Return `name` if it is empty or a known scheme; else raise a ValueError that suggests names."""
     known = dict.fromkeys(registry.names())
     if not name or name in known or is_reference(name):
         return name

@@ -158,7 +158,7 @@ def _label(group: Group, axes: Sequence[str], without: Sequence[str] = ()) -> st
 
 
 def _bands(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
-    """Yield a figure of each metric over the first axis whose values are numbers."""
+    """Yield a chart for each metric, over the first axis whose values are numbers."""
     numeric = _numeric(groups, axes)
     if not numeric:
         return

@@ -59,7 +59,10 @@ def plot_svg(outcome: Outcome) -> str:
 
 
 def _marked(outcome: Outcome, reading: str, value: PaperValue) -> float:
-    """Return the height of the paper's mark; a value against another variant is scaled by our figure."""
+    """Return the height of the mark for a value of the paper, in percent of the baseline.
+
+    If the paper compares with another variant, the value is multiplied by our result for that variant.
+    """
     if value.against is None or value.against == outcome.study.baseline:
         return value.percent
     base = outcome.percent(reading, value.against, value.models, outcome.study.span(value.span))

@@ -121,7 +121,7 @@ def torchrun(
             param_hint="--tflops, --measured",
         )
     if record and folder is None:
-        raise typer.BadParameter("needs a folder; give --out as well", param_hint="--record")
+        raise typer.BadParameter("a recording needs a folder; give --out as well", param_hint="--record")
     scenario, ready = _prepared(where, dims, param or (), variant)
     settings = Settings(script, arguments or (), ranks, tflops, measured, launch_us, max_restarts, min_ranks)
     with ExitStack() as stack:

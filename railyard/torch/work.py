@@ -146,7 +146,7 @@ class FabricWork(dist.Work):  # type: ignore[misc]
 
 @final
 class Done(dist.Work):  # type: ignore[misc]
-    """Handle of several operations together; without `works`, of an operation that has already ended."""
+    """Handle of the operations `works`; without operations, the handle is already complete."""
 
     def __init__(self, tensors: Sequence[torch.Tensor], works: Sequence[dist.Work] = ()) -> None:
         super().__init__()

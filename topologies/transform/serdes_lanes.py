@@ -58,8 +58,8 @@ def _dealt(node: Node, lanes: dict[int, int]) -> Node:
     after = sum(lanes.values())
     if after > before:
         raise TopologyError(
-            f"{node.name} has {before} lanes on these links, and {after} were given out",
-            remedy="take from a dimension what another one gets",
+            f"{node.name} has {before} lanes on these links, but the dimensions get {after} together",
+            remedy="give a dimension only lanes that another dimension loses",
         )
     ports = tuple(replace(port, lanes=lanes.get(port.number, port.lanes)) for port in node.ports)
     return replace(node, ports=ports)

@@ -123,7 +123,8 @@ class EntryUpdates {
     std::vector<bool> given_;  // by match field: true if the entry has the field
     bool has_action_ = false;
     std::vector<std::uint64_t> number_;
-    // Numbers of exact fields and parameters that fit a pattern; index: the field, or fields + the parameter.
+    // Numbers that fit a pattern. The index of an exact field's number is the field's; the index of a
+    // parameter's number is the parameter's plus the number of fields.
     std::vector<UpdatePattern::Number> numbers_;
 
     const EntryLayouts* layouts_ = nullptr;  // layouts to which `known_` refers

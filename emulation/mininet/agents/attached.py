@@ -41,7 +41,10 @@ class HostProcesses(Protocol):
         ...
 
     def begin(self, number: int, agents: Mapping[str, Description]) -> None:
-        """Replace agents, by node; the new agents begin together soon, and their messages carry `number`."""
+        """Replace the agents of nodes; the new agents begin at the same time, a little later than now.
+
+        The messages of the new agents carry `number`.
+        """
         ...
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:

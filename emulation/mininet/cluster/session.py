@@ -116,7 +116,10 @@ class Session:
         return answer.value
 
     def clock(self) -> ClockOffset:
-        """Compare the machine's clocks with this machine's, by the fastest of several exchanges."""
+        """Return the offset of the machine's clocks from the clocks of this machine.
+
+        The offset is measured by several exchanges, of which the fastest counts.
+        """
         rounds: list[ClockOffset] = []
         for _ in range(_ROUNDS):
             sent, wall = time.monotonic_ns(), time.time_ns()

@@ -88,7 +88,7 @@ class Programs:
         environment: Mapping[str, str],
         own: Mapping[str, Mapping[str, str]],
     ) -> None:
-        # A thread each: the programs of all hosts share the processors.
+        # Limit each program to one thread, because the programs of all hosts share the processors.
         environment = {"OMP_NUM_THREADS": "1", **environment}
         self._lines: queue.SimpleQueue[_Line] = queue.SimpleQueue()
         self._programs: dict[str, subprocess.Popen[str]] = {}

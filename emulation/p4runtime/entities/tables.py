@@ -162,7 +162,10 @@ class Tables:
         priority: int,
         rates: Rates | None,
     ) -> None:
-        """Write direct resources, already checked; a MODIFY without a meter_config resets the meter."""
+        """Write the direct resources of an entry, which the caller has checked.
+
+        A MODIFY without a meter_config resets the meter.
+        """
         network, switch, handle = self._network, self._switch, table.handle
         if entry.HasField("counter_data"):
             data = entry.counter_data

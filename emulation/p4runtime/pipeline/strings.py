@@ -19,7 +19,8 @@ from emulation.p4runtime.status import Refusal
 
 __all__ = ["StringCell", "Strings"]
 
-# A string keeps its number, so a controller could use more and more of them.
+# Most bytes of a string, and most strings of a type. A string keeps its number for good, so without a limit a
+# controller could fill the memory.
 _LONGEST, _MOST = 1_024, 1 << 18
 _DECIMAL = re.compile(rb"0|[1-9][0-9]*")
 

@@ -26,7 +26,7 @@ class Placed:
 
 
 def compose(name: str, ranks: int, elements: int, parts: Sequence[Placed]) -> Schedule:
-    """Return the schedule that consists of `parts`; EmulationError if a part has other than distinct ranks.
+    """Return the schedule that consists of `parts`; EmulationError unless a part's ranks are distinct.
 
     Steps order only operations on the same elements of a rank: different ranges of the array run at once,
     whatever their steps. `schedule.check` proves that the parts do not disturb each other.

@@ -228,9 +228,10 @@ class Graph:
         return before
 
     def end_of(self, name: str, member: str) -> int:
-        """Return the index of the operation whose end the named operation has on `member`.
+        """Return the index of the operation on `member` whose end is the end of the operation `name`.
 
-        This is the named operation, but at the target of a send the matching receive, if there is one.
+        This is the operation `name` itself. If the operation is a send and `member` is its target, this is
+        the matching receive instead, if there is a receive.
         """
         index = self.number[name]
         return index if member == self.operations[index].member else self.receive_of.get(index, index)

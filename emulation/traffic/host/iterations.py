@@ -70,10 +70,14 @@ class IterationProfile:
 @final
 @dataclass(frozen=True, slots=True)
 class IterationReport:
-    """Times of an iteration of a rank in ps: begin of computation, begin and end of sending, end of it all.
+    """Report of an iteration of a rank; times are in ps.
 
-    Sending ends when the rank has its result and all frames it sent are acknowledged. `checksum` is the
-    CRC-32 of the result.
+    Attributes:
+        begun_ps: Begin of the computation.
+        send_ps: Begin of sending.
+        sent_ps: End of sending: the rank has its result, and all frames that it sent are acknowledged.
+        end_ps: End of the iteration: computation and sending have ended.
+        checksum: CRC-32 of the result.
     """
 
     begun_ps: int
@@ -84,9 +88,9 @@ class IterationReport:
 
 
 def too_many_frames(frames: int) -> EmulationError:
-    """Return the error of an iteration that needs `frames` sequence numbers for a peer, more than it has."""
+    """Return the error of an iteration that sends `frames` frames to a peer, for want of sequence numbers."""
     return EmulationError(
-        f"{frames} frames to one peer in an iteration: there are sequence numbers for {MOST_FRAMES - 1}",
+        f"an iteration sends {frames} frames to a peer, but has only {MOST_FRAMES - 1} sequence numbers",
         remedy="take larger frames or a smaller array",
     )
 

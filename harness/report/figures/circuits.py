@@ -47,8 +47,8 @@ def between_pods(fabric: Fabric, dark: Collection[str] = ()) -> Counter[tuple[in
 def circuits_svg(before: Fabric, after: Fabric, dark: Collection[str] = ()) -> str:
     """Draw the Pods as a ring, before and after a reconfiguration.
 
-    A line between two Pods has the number of circuits as its label and sets its width by it. Circuits in
-    `dark` carry no light, before and after, and are not counted.
+    The width and the label of a line between two Pods show the number of circuits. Circuits in `dark` carry
+    no light, before and after, and are not counted.
     """
     pods = before.dims[-1]
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * _SIZE} {_SIZE}">']

@@ -22,7 +22,11 @@ def _right(seen: Observation) -> bool:
 
 
 def packet_profiling(note: Progress, variant: str = "crux") -> Values:
-    """Measure jobs packet by packet, and compare the work in their order with the work in one class."""
+    """Measure two jobs packet by packet, with the priorities of Crux and with a single priority.
+
+    The figures are the ratio of the jobs' intensities, the order of their priorities, and the additional work
+    that priorities bring, in percent of the work with one class.
+    """
     runs = observed(_SCENARIO, note, {"one-class", "turned", "crux"})
     until_ps = round((runs["crux"][0].variant.horizon_us or 0) * 10**6)
 

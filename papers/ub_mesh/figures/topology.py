@@ -136,7 +136,7 @@ def rack_alternatives(note: Progress, *, swapped: bool = False) -> Values:
 
 
 def dcn(note: Progress, switch_lanes: int = 512) -> Values:
-    """Find the most SuperPods that two levels of switches connect, and return their NPUs."""
+    """Return the number of NPUs of the most SuperPods that two levels of switches can connect."""
     most = None
     for superpods in range(1, 1024):
         note("SuperPods under a Clos", superpods / 1024)

@@ -110,12 +110,12 @@ def up(
     if testbed is not TestbedKind.mininet:
         if ip or launch or machines is not None:
             raise typer.BadParameter(
-                "these options are for --testbed mininet; add that, or leave them out",
+                "these options need --testbed mininet; add it, or leave the options out",
                 param_hint="--ip, --launch, --machines",
             )
         if switch is not None:
             raise typer.BadParameter(
-                "this option is for --testbed mininet; add that, or leave it out", param_hint="--switch"
+                "this option needs --testbed mininet; add it, or leave the option out", param_hint="--switch"
             )
     if Path(topology).is_dir():
         if testbed is TestbedKind.mininet or entries is not None or p4info is not None:
@@ -129,7 +129,7 @@ def up(
     if p4 is not None or p4info is not None or entries is not None or not controller:
         if testbed is TestbedKind.mininet:
             raise typer.BadParameter(
-                "these options are for --testbed embedded; leave them out", param_hint="--p4, --no-controller"
+                "these options need --testbed embedded; leave them out", param_hint="--p4, --no-controller"
             )
         if p4 is None and controller:
             raise typer.BadParameter(
@@ -154,7 +154,7 @@ def up(
             )
         if live:
             raise typer.BadParameter(
-                "this option is for --testbed embedded; leave it out", param_hint="--live"
+                "this option needs --testbed embedded; leave it out", param_hint="--live"
             )
         if launch and not ip:
             raise typer.BadParameter("the command needs IPv4 on the hosts; add --ip", param_hint="--launch")

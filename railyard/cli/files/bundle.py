@@ -78,7 +78,10 @@ def _bundle_claims(file: Path, results: Path | None, target: Path | None) -> Non
 
 
 def replay(path: Path, folder: Path | None) -> bool:
-    """Run the scenario of a bundle on the embedded testbed; print and return if the results are equal."""
+    """Run the scenario of a bundle on the embedded testbed, and compare the results with the bundle's.
+
+    Prints the differences, and returns whether there are none.
+    """
     from tempfile import TemporaryDirectory
 
     from harness.output import output_folder

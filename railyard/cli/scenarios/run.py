@@ -387,7 +387,7 @@ def _choice(
     if testbed is TestbedKind.mininet:
         if threads is not None:
             raise typer.BadParameter(
-                "this option is for --testbed embedded; leave it out", param_hint="--threads"
+                "this option needs --testbed embedded; leave it out", param_hint="--threads"
             )
         from emulation.mininet.switches.processes import choose
         from harness.run.real_time import RealTime
@@ -401,6 +401,6 @@ def _choice(
     for option, value in (("--switch", switch), ("--dilation", dilation), ("--machines", machines)):
         if value is not None:
             raise typer.BadParameter(
-                "this option is for --testbed mininet; add that, or leave it out", param_hint=option
+                "this option needs --testbed mininet; add it, or leave the option out", param_hint=option
             )
     return Embedded(threads=threads or 1)

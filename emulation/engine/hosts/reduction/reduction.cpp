@@ -166,7 +166,8 @@ void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
     agent_.finish(index, phase, now);
 }
 
-// Add a frame to the CCU's sum; the own elements are added at this rank's position in rank order.
+// Add a frame to the CCU's sum. Values are added in the order of ranks, so this rank's own elements are added
+// before the first frame of a higher rank.
 void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     const std::uint32_t size = size_of(index);
     Work& work = work_[index];

@@ -9,7 +9,7 @@ namespace railyard {
 namespace {
 
 constexpr int kMostRepeats = 4;  // duplicates in a row after which a receiver asks for other paths
-// Distance in PSNs of two arrivals in a row above which one acknowledgement may not cover both.
+// Largest distance in PSNs between two successive arrivals that a single acknowledgement can always report.
 constexpr std::uint32_t kMapReach = kMapFrames - kMapStep;
 
 }  // namespace

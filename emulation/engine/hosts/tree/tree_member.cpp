@@ -257,7 +257,8 @@ void TreeMember::take(Tree& tree, const TreeResult& result, Time now, Actions& a
     ++stats_.received;
     measure(*slot, now);
     slot->frame = kNone;
-    // A switch slot has two versions: the result of either lets the member send the next block of the slot.
+    // A slot of a switch has two versions, used in turn: after a result, the member may send the frame that
+    // comes `step` frames later.
     if (frame + tree.step < tree.frames) send(tree, frame + tree.step, now, actions);
 }
 

@@ -182,4 +182,4 @@ def test_machines_are_for_mininet(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "railyard", "up", "full-mesh", "--machines", str(file)]
     code, _, err = run(command)
     assert code == 2
-    assert "is for --testbed mininet" in err.replace("│ ", "")
+    assert "needs --testbed mininet" in err.replace("│ ", "")

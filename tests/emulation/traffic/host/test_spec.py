@@ -66,7 +66,7 @@ def test_the_check_counts_the_frames_of_an_iteration_as_the_agents_do(
     monkeypatch.setattr(checks, "MOST_FRAMES", max(longest) + 1)
     make_agents(specs)
     monkeypatch.setattr(checks, "MOST_FRAMES", max(longest))
-    with pytest.raises(EmulationError, match=f"{max(longest)} frames to one peer in an iteration"):
+    with pytest.raises(EmulationError, match=f"an iteration sends {max(longest)} frames to a peer"):
         make_agents(specs)
 
 

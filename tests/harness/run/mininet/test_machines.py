@@ -67,7 +67,7 @@ def test_machines_of_a_run_are_for_mininet(tmp_path: Path) -> None:
     words = ["run", str(file), "--machines", str(tmp_path / "machines.yaml")]
     code, _, err = run([sys.executable, "-m", "railyard", *words])
     assert code == 2
-    assert "is for --testbed mininet" in err.replace("│ ", "")
+    assert "needs --testbed mininet" in err.replace("│ ", "")
 
 
 @pytest.mark.long

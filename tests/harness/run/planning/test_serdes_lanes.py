@@ -70,7 +70,7 @@ def test_a_job_has_lanes_of_its_own(write: Callable[[str], Path]) -> None:
 @pytest.mark.parametrize(
     ("lanes", "why"),
     [
-        ("[8, 2]", "npu0 has 24 lanes on these links, and 30 were given out; take from a dimension"),
+        ("[8, 2]", "npu0 has 24 lanes on these links, but the dimensions get 30 together; give a"),
         ("[4, 2, 2]", "3 numbers of lanes were given for the 2 dimensions of full-mesh-4x4"),
         ("[8, 0]", "must be at least 1"),
     ],
