@@ -129,7 +129,10 @@ class Device:
             _Action.VERIFY_AND_COMMIT,
             _Action.RECONCILE_AND_COMMIT,
         ):
-            raise Refusal(rpc_code.INVALID_ARGUMENT, f"unknown action {action}")
+            raise Refusal(
+                rpc_code.INVALID_ARGUMENT,
+                f"action {action} is unknown; use {', '.join(_Action.Action.keys()[1:])}",
+            )
         if not request.HasField("config"):
             raise Refusal(rpc_code.INVALID_ARGUMENT, "the request has no config")
         try:
@@ -346,7 +349,7 @@ class Device:
 def _check_role(role: Role, update: p4r.Update) -> None:
     id = entity_id(update.entity)
     if not role.has(id):
-        raise Refusal(rpc_code.PERMISSION_DENIED, f"id {id} is not of role {role.name!r}")
+        raise Refusal(rpc_code.PERMISSION_DENIED, f"id {id} does not belong to role {role.name!r}")
 
 
 def _to_nobody(_id: int, _message: object) -> None:

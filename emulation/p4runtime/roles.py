@@ -66,7 +66,7 @@ class Role:
             if other is not self and (both := (own & other._ids) | (ids & _exclusive(other._rules))):
                 raise Refusal(
                     rpc_code.INVALID_ARGUMENT,
-                    f"id {min(both)} is also of role {other.name!r}, and one of the two has it exclusively",
+                    f"id {min(both)} belongs to role {other.name!r} too, and one of them has it exclusively",
                 )
 
     def configure(self, config: AnyMessage | None) -> None:

@@ -175,7 +175,7 @@ def _try_address(address: str) -> None:
 def _device_of(devices: Mapping[int, Device], device_id: int) -> Device:
     device = devices.get(device_id)
     if device is None:
-        raise Refusal(rpc_code.NOT_FOUND, f"no device with id {device_id}")
+        raise Refusal(rpc_code.NOT_FOUND, f"there is no device with id {device_id}")
     return device
 
 
@@ -323,7 +323,9 @@ class _Service:
 
     async def Capabilities(self, request: p4r.CapabilitiesRequest, context: Any) -> p4r.CapabilitiesResponse:
         if request.device_id and request.device_id not in self._devices:
-            await abort(context, Refusal(rpc_code.NOT_FOUND, f"no device with id {request.device_id}"))
+            await abort(
+                context, Refusal(rpc_code.NOT_FOUND, f"there is no device with id {request.device_id}")
+            )
         return p4r.CapabilitiesResponse(p4runtime_api_version=_API_VERSION)
 
     async def StreamChannel(

@@ -252,7 +252,7 @@ class Streams:
         if len(packet.payload) > _LONGEST_FRAME:
             raise Refusal(
                 rpc_code.INVALID_ARGUMENT,
-                f"a packet-out of {len(packet.payload)} bytes; a frame has at most {_LONGEST_FRAME}",
+                f"the packet-out has {len(packet.payload)} bytes, but a frame at most {_LONGEST_FRAME}",
             )
         frame = device.forwarding.pipeline.packet_out.join(packet)
         try:
@@ -267,7 +267,8 @@ class Streams:
         device = self._primary_of(stream, "acknowledgements")
         if not stream.role.has(ack.digest_id):
             raise Refusal(
-                rpc_code.PERMISSION_DENIED, f"digest {ack.digest_id} is not of role {stream.role.name!r}"
+                rpc_code.PERMISSION_DENIED,
+                f"digest {ack.digest_id} does not belong to role {stream.role.name!r}",
             )
         with self._lock:
             assert device.forwarding is not None

@@ -25,7 +25,7 @@ _Entry = p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry
 def _find(among: Mapping[int, _Layout], id: int, what: str) -> _Layout:
     array = among.get(id)
     if array is None:
-        raise Refusal(_INVALID, f"no {what} with id {id}")
+        raise Refusal(_INVALID, f"there is no {what} with id {id}")
     return array
 
 
@@ -40,7 +40,7 @@ def _to_read(among: Mapping[int, _Layout], id: int, entry: _Entry, what: str) ->
     if id:
         return [_find(among, id, what)]
     if entry.HasField("index"):
-        raise Refusal(_INVALID, f"an index without a {what} id")
+        raise Refusal(_INVALID, f"the request has an index, but no {what} id; give both")
     return list(among.values())
 
 
@@ -72,7 +72,7 @@ class Counters:
         counter = _to_write(self._counters, kind, entry.counter_id, "counter")
         packets, octets = entry.data.packet_count, entry.data.byte_count
         if packets < 0 or octets < 0:
-            raise Refusal(_INVALID, f"counter {counter.name!r}: a count below 0")
+            raise Refusal(_INVALID, f"counter {counter.name!r}: a count is below 0")
         indices = _indices(counter, entry)
         if entry.HasField("data"):
             for index in indices:

@@ -87,10 +87,10 @@ class Digests:
         """Start sending a digest (INSERT), change its limits (MODIFY) or stop sending it (DELETE)."""
         layout = self._layouts.get(entry.digest_id)
         if layout is None:
-            raise Refusal(_INVALID, f"no digest with id {entry.digest_id}")
+            raise Refusal(_INVALID, f"there is no digest with id {entry.digest_id}")
         present = self._learning.get(layout.id)
         if kind == _INSERT and present is not None:
-            raise Refusal(rpc_code.ALREADY_EXISTS, f"digest {layout.name!r} is configured")
+            raise Refusal(rpc_code.ALREADY_EXISTS, f"digest {layout.name!r} is configured already")
         if kind != _INSERT and present is None:
             raise Refusal(rpc_code.NOT_FOUND, f"digest {layout.name!r} is not configured")
         if kind == _DELETE:
@@ -98,7 +98,7 @@ class Digests:
             return
         config = entry.config
         if min(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns) < 0:
-            raise Refusal(_INVALID, f"digest {layout.name!r}: a timeout or a size below 0")
+            raise Refusal(_INVALID, f"digest {layout.name!r}: a timeout or a size is below 0")
         kept = p4r.DigestEntry()
         kept.CopyFrom(entry)
         if present is None:
@@ -110,7 +110,7 @@ class Digests:
     def read(self, wanted: p4r.DigestEntry) -> Iterator[p4r.Entity]:
         """Yield the configuration of one digest or of all."""
         if wanted.digest_id and wanted.digest_id not in self._layouts:
-            raise Refusal(_INVALID, f"no digest with id {wanted.digest_id}")
+            raise Refusal(_INVALID, f"there is no digest with id {wanted.digest_id}")
         for id, learning in self._learning.items():
             if wanted.digest_id in (0, id):
                 yield p4r.Entity(digest_entry=learning.entry)
@@ -161,7 +161,7 @@ class Digests:
     def acknowledge(self, ack: p4r.DigestListAck) -> None:
         """Note the acknowledgement of a list; an unexpected acknowledgement has no effect."""
         if ack.digest_id not in self._layouts:
-            raise Refusal(_INVALID, f"no digest with id {ack.digest_id}")
+            raise Refusal(_INVALID, f"there is no digest with id {ack.digest_id}")
         learning = self._learning.get(ack.digest_id)
         if learning is not None:
             learning.forget(ack.list_id)

@@ -58,7 +58,7 @@ class DirectCounters:
             raise Refusal(_INVALID, f"table {table.name!r} has no direct counter")
         data = entry.data
         if data.packet_count < 0 or data.byte_count < 0:
-            raise Refusal(_INVALID, f"table {table.name!r}: a count below 0")
+            raise Refusal(_INVALID, f"table {table.name!r}: a count is below 0")
         if not entry.HasField("data"):
             row = self._network.table_get(self._switch, table.handle, keys, priority)
             status = 2 if row is None else 0

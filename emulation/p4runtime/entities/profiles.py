@@ -118,7 +118,7 @@ class Profiles:
     def _profile(self, profile_id: int) -> _Contents:
         held = self._held.get(profile_id)
         if held is None:
-            raise Refusal(_INVALID, f"no action profile with id {profile_id}")
+            raise Refusal(_INVALID, f"there is no action profile with id {profile_id}")
         return held
 
     def _chosen(self, profile_id: int, id: int) -> Iterable[_Contents]:
@@ -138,7 +138,7 @@ class Profiles:
             self._delete_member(held, id, what)
             return
         if not member.HasField("action"):
-            raise Refusal(_INVALID, f"{what}: there is no action")
+            raise Refusal(_INVALID, f"{what} has no action; give one")
         action, values = held.layout.action(member.action)
         if kind == _INSERT and 0 < held.layout.size <= len(held.members):
             raise Refusal(
@@ -213,7 +213,7 @@ class Profiles:
         if 0 < (max_size or limit) < held.size(weighted):
             raise Refusal(
                 rpc_code.RESOURCE_EXHAUSTED,
-                f"{what}: {held.size(weighted)} exceeds its largest size {max_size or limit}",
+                f"{what} has size {held.size(weighted)}, above its largest size {max_size or limit}",
             )
 
     def read_groups(self, wanted: p4r.ActionProfileGroup) -> Iterator[p4r.Entity]:
@@ -253,7 +253,9 @@ class Profiles:
         meant = held.meaning(sent)
         weighted: list[_Weighted] = [(next(held.fresh), *share) for share in meant.shares]
         if 0 < layout.max_group_size < held.size(weighted):
-            raise Refusal(_INVALID, f"{what}: {held.size(weighted)} exceeds {layout.max_group_size}")
+            raise Refusal(
+                _INVALID, f"{what} has size {held.size(weighted)}, above the largest, {layout.max_group_size}"
+            )
         held.check_total(weighted, replaced)
         for (id, _, _), (action, values) in zip(weighted, meant.actions, strict=True):
             if status := self._network.member_insert(self._switch, layout.handle, id, action.handle, values):
@@ -302,7 +304,7 @@ def _check_id(kind: int, id: int, among: Container[int], what: str) -> None:
     if id == 0:
         raise Refusal(_INVALID, f"{what}: id 0 is reserved")
     if kind == _INSERT and id in among:
-        raise Refusal(rpc_code.ALREADY_EXISTS, f"{what} exists")
+        raise Refusal(rpc_code.ALREADY_EXISTS, f"{what} exists already")
     if kind != _INSERT and id not in among:
         raise Refusal(_NOT_FOUND, f"{what} does not exist")
 
@@ -311,9 +313,12 @@ def _check_semantics(layout: ProfileLayout, sent: p4r.ActionProfileActionSet) ->
     """Refuse an action set whose semantics differ from its selector's."""
     own = sent.SUM_OF_MEMBERS if layout.by_members else sent.SUM_OF_WEIGHTS
     if sent.size_semantics not in (sent.DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR, own):
-        raise Refusal(rpc_code.UNIMPLEMENTED, f"{layout.what} has its own size_semantics for all sets")
+        raise Refusal(rpc_code.UNIMPLEMENTED, f"{layout.what} fixes size_semantics; leave it at its default")
     if sent.action_selection_mode not in (sent.DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, sent.HASH):
-        raise Refusal(rpc_code.UNIMPLEMENTED, f"{layout.what} selects by hash for all sets")
+        raise Refusal(
+            rpc_code.UNIMPLEMENTED,
+            f"{layout.what} selects by hash; leave action_selection_mode at its default",
+        )
 
 
 def _share(layout: ProfileLayout, part: _Part, what: str) -> tuple[int, int | None]:
@@ -321,7 +326,7 @@ def _share(layout: ProfileLayout, part: _Part, what: str) -> tuple[int, int | No
     weight = part.weight
     if layout.weights_disallowed:
         if weight:
-            raise Refusal(_INVALID, f"{what}: weight {weight}, but {layout.what} takes no weights")
+            raise Refusal(_INVALID, f"{what} has weight {weight}, but {layout.what} takes no weights")
         weight = 1
     if weight <= 0:
         raise Refusal(_INVALID, f"{what}: weight {weight} is not above 0")

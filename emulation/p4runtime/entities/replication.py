@@ -46,7 +46,7 @@ class Replication:
         elif which == "clone_session_entry":
             self._write_session(kind, entry.clone_session_entry)
         else:
-            raise Refusal(_INVALID, "a packet replication engine entry that is neither a group nor a session")
+            raise Refusal(_INVALID, "the packet replication engine entry is neither a group nor a session")
 
     def _write_group(self, kind: int, group: p4r.MulticastGroupEntry) -> None:
         id = group.multicast_group_id
@@ -77,7 +77,7 @@ class Replication:
             return
         replicas = _replicas(session, what)
         if session.packet_length_bytes < 0:
-            raise Refusal(_INVALID, f"{what}: packet_length_bytes {session.packet_length_bytes}")
+            raise Refusal(_INVALID, f"{what}: packet_length_bytes {session.packet_length_bytes} is below 0")
         if session.class_of_service:
             raise Refusal(rpc_code.UNIMPLEMENTED, f"{what}: v1model has no class of service for clones")
         kept = p4r.CloneSessionEntry()
@@ -124,9 +124,9 @@ class Replication:
 
 def _check_id(kind: int, id: int, limit: int, present: bool, what: str) -> None:
     if not 0 < id < limit:
-        raise Refusal(_INVALID, f"{what}: the id is not within 1..{limit - 1}")
+        raise Refusal(_INVALID, f"{what}: id {id} is not within 1..{limit - 1}")
     if kind == _INSERT and present:
-        raise Refusal(rpc_code.ALREADY_EXISTS, f"{what} exists")
+        raise Refusal(rpc_code.ALREADY_EXISTS, f"{what} exists already")
     if kind != _INSERT and not present:
         raise Refusal(rpc_code.NOT_FOUND, f"{what} does not exist")
 
@@ -153,7 +153,7 @@ def _replicas(entry: _Copied, what: str) -> list[_Ports]:
         replicas.append(ports)
     copies = [copy for ports in replicas for copy in ports]
     if len(set(copies)) != len(copies):
-        raise Refusal(_INVALID, f"{what}: a port and instance twice")
+        raise Refusal(_INVALID, f"{what} has two replicas with the same port and instance")
     return replicas
 
 

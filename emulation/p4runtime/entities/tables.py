@@ -51,7 +51,7 @@ class Tables:
         """Return the table with an id; INVALID_ARGUMENT for an unknown id."""
         table = self._tables.get(table_id)
         if table is None:
-            raise Refusal(_INVALID, f"no table with id {table_id}")
+            raise Refusal(_INVALID, f"there is no table with id {table_id}")
         return table
 
     def chosen(self, table_id: int) -> list[TableLayout]:
@@ -229,7 +229,7 @@ class Tables:
         """Yield the entries that pass the filters of a request, with the direct resources it asks for."""
         tables = self.chosen(wanted.table_id)
         if not wanted.table_id and (wanted.match or wanted.priority or wanted.HasField("action")):
-            raise Refusal(_INVALID, "with table id 0 no filter can be used")
+            raise Refusal(_INVALID, "a read of all tables (table id 0) takes no filter; give a table id")
         if wanted.HasField("meter_counter_data"):
             for table in tables:
                 if table.meter is not None:

@@ -33,7 +33,7 @@ class ValueSets:
     def _find(self, id: int) -> ValueSetLayout:
         layout = self._sets.get(id)
         if layout is None:
-            raise Refusal(_INVALID, f"no value set with id {id}")
+            raise Refusal(_INVALID, f"there is no value set with id {id}")
         return layout
 
     def write(self, kind: int, entry: p4r.ValueSetEntry) -> None:
@@ -53,7 +53,7 @@ class ValueSets:
             keys = _decoded(layout, sent, what)
             member = _masked(layout, keys)
             if member in members:
-                raise Refusal(rpc_code.ALREADY_EXISTS, f"{what}: a member twice")
+                raise Refusal(rpc_code.ALREADY_EXISTS, f"{what} lists a member twice")
             members.append(member)
             added = kept.members.add()
             for field, key in zip(layout.keys, keys, strict=True):

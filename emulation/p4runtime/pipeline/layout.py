@@ -74,15 +74,17 @@ class ActionLayout:
         sent: dict[int, bytes] = {}
         for parameter in given:
             if parameter.param_id in sent:
-                raise Refusal(_INVALID, f"action {self.name!r}: parameter {parameter.param_id} twice")
+                raise Refusal(
+                    _INVALID, f"action {self.name!r}: parameter {parameter.param_id} is given twice"
+                )
             sent[parameter.param_id] = parameter.value
         values = []
         for parameter in self.parameters:
             if parameter.id not in sent:
-                raise Refusal(_INVALID, f"action {self.name!r}: no value for parameter {parameter.name!r}")
+                raise Refusal(_INVALID, f"action {self.name!r}: parameter {parameter.name!r} has no value")
             values.append(self._value(sent.pop(parameter.id), parameter))
         if sent:
-            raise Refusal(_INVALID, f"action {self.name!r}: no parameter with id {next(iter(sent))}")
+            raise Refusal(_INVALID, f"action {self.name!r} has no parameter with id {next(iter(sent))}")
         return values
 
     def _value(self, value: bytes, parameter: Parameter) -> bytes:
@@ -142,12 +144,12 @@ class MeterLayout:
         what = f"meter {self.name!r}"
         rates = (config.cir, config.cburst, config.pir, config.pburst)
         if min(*rates, config.eburst) < 0:
-            raise Refusal(_INVALID, f"{what}: a rate or a burst below 0")
+            raise Refusal(_INVALID, f"{what}: a rate or a burst is below 0")
         if self.type == p4i.MeterSpec.TWO_RATE_THREE_COLOR:
             if config.cir > config.pir:
                 raise Refusal(_INVALID, f"{what}: cir {config.cir} is above pir {config.pir}")
         elif rates[:2] != rates[2:]:
-            raise Refusal(_INVALID, f"{what} has one rate: pir, pburst must be cir, cburst")
+            raise Refusal(_INVALID, f"{what} has one rate, so pir must equal cir, and pburst cburst")
         if config.eburst:
             if self.type == p4i.MeterSpec.SINGLE_RATE_THREE_COLOR:
                 raise Refusal(rpc_code.UNIMPLEMENTED, f"{what}: excess bursts are not supported")
@@ -223,7 +225,7 @@ class ProfileLayout:
         """Return an action that entries of its tables may have, and its parameter values."""
         action = self.actions.get(sent.action_id)
         if action is None:
-            raise Refusal(_INVALID, f"{self.what}: no action with id {sent.action_id}")
+            raise Refusal(_INVALID, f"{self.what} has no action with id {sent.action_id}")
         if not action.for_entries:
             raise Refusal(
                 rpc_code.PERMISSION_DENIED, f"{self.what}: action {action.name!r} is for the default entry"
@@ -303,7 +305,7 @@ class TableLayout:
                 )
         elif priority != 0:
             raise Refusal(
-                _INVALID, f"table {self.name!r}: priority {priority}, but its keys leave nothing to order"
+                _INVALID, f"table {self.name!r}: priority is {priority}, but must be 0 for exact and LPM keys"
             )
         return priority
 

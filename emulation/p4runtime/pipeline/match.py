@@ -67,7 +67,7 @@ class KeyLayout:
         """Return the engine's form of a match field; a Refusal if it is malformed."""
         kind = sent.WhichOneof("field_match_type")
         if kind is None or kind != self.match:
-            raise Refusal(_INVALID, f"{self.what} is {self.match}, not {kind or 'unset'}")
+            raise Refusal(_INVALID, f"{self.what} must be {self.match}, but is {kind or 'unset'}")
         return _DECODERS[kind](self, sent)
 
     def encode(self, entry: p4r.TableEntry | p4r.ValueSetMember, key: Key) -> None:
@@ -109,7 +109,9 @@ def _exact(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
 def _lpm(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
     value, prefix = key.number(sent.lpm.value), sent.lpm.prefix_len
     if prefix == 0:
-        raise Refusal(_INVALID, f"{key.what}: prefix length 0; leave the field out to match everything")
+        raise Refusal(
+            _INVALID, f"{key.what}: the prefix length is 0; leave the field out to match everything"
+        )
     if not 0 < prefix <= key.bits:
         raise Refusal(_INVALID, f"{key.what}: prefix length {prefix} is not within 1..{key.bits}")
     if int.from_bytes(value) & ((1 << (key.bits - prefix)) - 1):
@@ -120,7 +122,7 @@ def _lpm(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
 def _ternary(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
     value, mask = key.number(sent.ternary.value), key.number(sent.ternary.mask, "mask")
     if not any(mask):
-        raise Refusal(_INVALID, f"{key.what}: mask 0; leave the field out to match everything")
+        raise Refusal(_INVALID, f"{key.what}: the mask is 0; leave the field out to match everything")
     if int.from_bytes(value) & ~int.from_bytes(mask):
         raise Refusal(_INVALID, f"{key.what}: 0x{value.hex()} has bits outside its mask 0x{mask.hex()}")
     return (value, mask, 0)
@@ -132,7 +134,7 @@ def _range(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
     if bottom > top:
         raise Refusal(_INVALID, f"{key.what}: low {bottom} is above high {top}")
     if bottom == 0 and top == (1 << key.bits) - 1:
-        raise Refusal(_INVALID, f"{key.what}: the whole range; leave the field out to match everything")
+        raise Refusal(_INVALID, f"{key.what}: the range has all values; leave the field out instead")
     return (low, high, 0)
 
 

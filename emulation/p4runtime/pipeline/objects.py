@@ -92,7 +92,8 @@ def present_objects(
     unnamed = set(in_program if named is None else named) - {info.preamble.name for info in known.values()}
     if missing and unnamed:
         raise ProgramError(
-            f"the p4info has {kind} {missing[0]!r}, the program has not, but {min(unnamed)!r}", remedy=REMEDY
+            f"the p4info has {kind} {missing[0]!r}, but the program has {min(unnamed)!r} instead",
+            remedy=REMEDY,
         )
     return {id: info for id, info in known.items() if info.preamble.name in in_program}
 
@@ -100,7 +101,7 @@ def present_objects(
 def find_object(kind: str, name: str, among: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the program's object with a name; ProgramError if absent."""
     if name not in among:
-        raise ProgramError(f"the p4info has {kind} {name!r}, the program has not", remedy=REMEDY)
+        raise ProgramError(f"the p4info has {kind} {name!r}, but the program does not", remedy=REMEDY)
     return among[name]
 
 
@@ -108,6 +109,6 @@ def check_same(what: str, property: str, in_p4info: object, in_program: object) 
     """Raise ProgramError if a property differs between p4info and program."""
     if in_p4info != in_program:
         raise ProgramError(
-            f"{what}: {property} is {in_p4info!r} in the p4info, {in_program!r} in the program",
+            f"{what}: {property} is {in_p4info!r} in the p4info, but {in_program!r} in the program",
             remedy=REMEDY,
         )

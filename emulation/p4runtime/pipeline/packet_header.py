@@ -46,19 +46,23 @@ class PacketHeader:
         for metadata in packet.metadata:
             if metadata.metadata_id in sent:
                 raise Refusal(
-                    rpc_code.INVALID_ARGUMENT, f"{self.name}: metadata {metadata.metadata_id} twice"
+                    rpc_code.INVALID_ARGUMENT, f"{self.name}: metadata {metadata.metadata_id} is given twice"
                 )
             sent[metadata.metadata_id] = metadata.value
         header = 0
         for field_id, name, bits in self.fields:
             if field_id not in sent:
-                raise Refusal(rpc_code.INVALID_ARGUMENT, f"{self.name}: no metadata {name!r} (id {field_id})")
+                raise Refusal(
+                    rpc_code.INVALID_ARGUMENT, f"{self.name}: metadata {name!r} (id {field_id}) is missing"
+                )
             what, strings = f"{self.name}, metadata {name!r}", self.strings.get(field_id)
             given = sent.pop(field_id)
             value = unsigned(given, bits, what) if strings is None else strings.number(given, what)
             header = header << bits | int.from_bytes(value)
         if sent:
-            raise Refusal(rpc_code.INVALID_ARGUMENT, f"{self.name}: no metadata with id {next(iter(sent))}")
+            raise Refusal(
+                rpc_code.INVALID_ARGUMENT, f"{self.name} has no metadata with id {next(iter(sent))}"
+            )
         return header.to_bytes(self.octets) + packet.payload
 
     def split(self, frame: bytes) -> p4r.PacketIn | None:

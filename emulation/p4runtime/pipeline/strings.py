@@ -59,12 +59,14 @@ class Strings:
     def _new(self, text: bytes, what: str) -> int:
         if len(text) > _LONGEST:
             raise Refusal(
-                rpc_code.INVALID_ARGUMENT, f"{what}: a string of {len(text)} bytes, over {_LONGEST}"
+                rpc_code.INVALID_ARGUMENT, f"{what}: the string has {len(text)} bytes, more than {_LONGEST}"
             )
         try:
             decoded = text.decode()
         except UnicodeDecodeError:
-            raise Refusal(rpc_code.INVALID_ARGUMENT, f"{what}: 0x{text.hex()} is not a string") from None
+            raise Refusal(
+                rpc_code.INVALID_ARGUMENT, f"{what}: 0x{text.hex()} is not a string in UTF-8"
+            ) from None
         if _DECIMAL.fullmatch(text) and int(text) >> self._bits == 0:
             number = int(text)
             if number in self._texts:

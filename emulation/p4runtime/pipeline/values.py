@@ -76,7 +76,7 @@ def signed_bytes(number: int) -> bytes:
 
 
 def _out_of_range(value: bytes, room: str, what: str) -> Refusal:
-    reason = f"0x{value.hex()} does not fit in {room}" if value else "an empty bytestring"
+    reason = f"0x{value.hex()} does not fit in {room}" if value else "the bytestring is empty"
     return Refusal(rpc_code.OUT_OF_RANGE, f"{what}: {reason}")
 
 

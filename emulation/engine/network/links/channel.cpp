@@ -248,8 +248,8 @@ void Channel::return_credit(Returning credit) {
 void Channel::bring_up(Time now) {
     ASSERT(!up && flying.empty() && waiting == 0 && ready == 0);
     up = true;
-    // Grant credits for the free part of the receive buffer, except credits that return more than a link delay
-    // from now.
+    // Grant credits for the free part of the receive buffer, except credits that return more than a link
+    // delay from now.
     while (!returning.empty() && returning.front().time <= now + config.delay) returning.pop_front();
     for (std::size_t v = 0; v < kVls; ++v) lanes[v].credits = config.credit_bytes - lanes[v].held;
     for (std::size_t at = 0; at < returning.size(); ++at)

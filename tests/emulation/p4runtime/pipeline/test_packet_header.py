@@ -116,4 +116,4 @@ def test_a_frame_longer_than_any_is_refused(ready: Controller, length: int) -> N
     ready.send(packet=packet_out(bytes(length), b"\x01", b"\x00"))
     error = ready.receive().error
     assert error.canonical_code == rpc_code.INVALID_ARGUMENT
-    assert error.message == f"a packet-out of {length} bytes; a frame has at most 65535"
+    assert error.message == f"the packet-out has {length} bytes, but a frame at most 65535"

@@ -119,7 +119,7 @@ def test_truncated_program(ready: Controller, length: int) -> None:
             lambda p: setattr(p.tables[1].preamble, "id", p.tables[0].preamble.id),
         ),
         ("number of match fields is 0", lambda p: p.tables[0].ClearField("match_fields")),
-        ("name is 'z' in the p4info, 'a'", lambda p: setattr(p.tables[0].match_fields[0], "name", "z")),
+        ("name is 'z' in the p4info, but 'a'", lambda p: setattr(p.tables[0].match_fields[0], "name", "z")),
         (
             "width in bits is 15 in the p4info",
             lambda p: setattr(p.tables[0].match_fields[0], "bitwidth", 15),

@@ -77,7 +77,10 @@ def test_a_translation_has_as_many_strings_as_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [(b"\xff", "key: 0xff is not a string"), (b"1" * 1_025, "key: a string of 1025 bytes, over 1024")],
+    [
+        (b"\xff", "key: 0xff is not a string in UTF-8"),
+        (b"1" * 1_025, "key: the string has 1025 bytes, more than 1024"),
+    ],
     ids=["not UTF-8", "too long"],
 )
 def test_bytes_that_are_no_string_are_refused(text: bytes, why: str) -> None:
@@ -126,7 +129,7 @@ def test_packets_and_digests_have_strings(named: Controller, bench: Bench) -> No
     error = named.receive().error
     assert (error.canonical_code, error.message) == (
         rpc_code.INVALID_ARGUMENT,
-        "packet_out, metadata 'port': 0xff is not a string",
+        "packet_out, metadata 'port': 0xff is not a string in UTF-8",
     )
 
 
