@@ -17,7 +17,9 @@ def enter_new_namespace() -> None:
     its own on new links. OSError if the process lacks the right, as without root.
     """
     if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), f"a new network namespace: {os.strerror(ctypes.get_errno())}")
+        raise OSError(
+            ctypes.get_errno(), f"a network namespace cannot be made: {os.strerror(ctypes.get_errno())}"
+        )
     ipv6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")  # applies to the writer's namespace
     if ipv6.exists():
         ipv6.write_text("1")

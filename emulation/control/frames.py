@@ -138,7 +138,7 @@ def sender_of(frame: bytes) -> int:
     if source is None:
         source = _parts(frame)[0]
     if source is None:
-        raise FrameError(f"a frame of {len(frame)} bytes that is no management frame")
+        raise FrameError(f"a frame of {len(frame)} bytes is not a management frame")
     return source
 
 

@@ -113,11 +113,14 @@ def parse(arguments: Sequence[str]) -> Options:
     if given.log_console and given.log_file:
         raise EmulationError("--log-console and --log-file exclude each other", remedy="give one of them")
     if given.cpu_port is not None and not 0 < given.cpu_port < _DROP_PORT:
-        raise EmulationError(f"--cpu-port {given.cpu_port} is not between 1 and 510", remedy="510 is usual")
+        raise EmulationError(
+            f"--cpu-port {given.cpu_port} is not between 1 and 510",
+            remedy="give a port from 1 to 510, usually 510",
+        )
     if not 1 <= given.priority_queues <= _MOST_QUEUES:
         raise EmulationError(
             f"--priority-queues {given.priority_queues} is not between 1 and {_MOST_QUEUES}",
-            remedy="a frame's standard_metadata.priority has 3 bits",
+            remedy=f"give 1 to {_MOST_QUEUES}: a frame's standard_metadata.priority has 3 bits",
         )
     if given.queue_depth is not None and given.queue_depth < 1:
         raise EmulationError(
@@ -182,12 +185,13 @@ def _switches(given: argparse.Namespace) -> tuple[SwitchOptions, ...]:
             what = f"{port}@{interface}"
             if port in ports:
                 raise EmulationError(
-                    f"port {port} is given twice: {ports[port]} and {what}", remedy="number ports once"
+                    f"port {port} is given twice: {ports[port]} and {what}",
+                    remedy="give each port of a switch once",
                 )
             if interface in interfaces:
                 raise EmulationError(
                     f"interface {interface} is given twice: {interfaces[interface]} and {what}",
-                    remedy="an interface is one port of one switch",
+                    remedy="give each interface once",
                 )
             if port == given.cpu_port:
                 raise EmulationError(f"{what}: {port} is the CPU port", remedy="choose another --cpu-port")
@@ -239,7 +243,8 @@ def _port(text: str) -> tuple[int, str]:
         raise EmulationError(f"-i {text!r} is not a port", remedy="write PORT@INTERFACE, as -i 1@veth0")
     if int(number) >= _MOST_PORT:
         raise EmulationError(
-            f"-i {text!r}: a port number must be below 511", remedy="give 0 to 510; 511 drops in v1model"
+            f"-i {text!r}: the port is not below 511",
+            remedy="give 0 to 510; in v1model, port 511 drops frames",
         )
     return int(number), interface
 

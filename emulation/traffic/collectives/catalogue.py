@@ -83,8 +83,8 @@ def _rings(direction: Literal["directed", "undirected"]) -> Callable[[Request], 
         disjoint = rings(request.ranks, direction)
         if (request.rings or 1) > len(disjoint):
             raise EmulationError(
-                f"{request.rings} rings on {request.ranks} NPUs that share no link",
-                remedy=f"take up to {len(disjoint)}",
+                f"{request.ranks} NPUs do not have {request.rings} rings that share no link",
+                remedy=f"take up to {len(disjoint)} rings",
             )
         chosen = disjoint[: request.rings]
         split = balanced_rings(chosen, rates, detours=request.detours)
@@ -282,7 +282,9 @@ def sent_bound(capacity: Capacity) -> float:
 
 
 def _composed(request: Request) -> Schedule:
-    raise EmulationError("a mixture consists of other collectives", remedy="give its parts")
+    raise EmulationError(
+        "a mixture consists of other collectives, but none is given", remedy="give its parts"
+    )
 
 
 _MIXTURE = CollectiveKind(

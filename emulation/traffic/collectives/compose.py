@@ -37,8 +37,8 @@ def compose(name: str, ranks: int, elements: int, parts: Sequence[Placed]) -> Sc
         at = part.ranks if part.ranks is not None else tuple(range(part.schedule.ranks))
         if len(at) != part.schedule.ranks or len(set(at)) != len(at):
             raise EmulationError(
-                f"schedule {part.schedule.name}: {len(set(at))} ranks to stand for {part.schedule.ranks}",
-                remedy="give each of its ranks one of its own",
+                f"schedule {part.schedule.name} needs {part.schedule.ranks} distinct ranks, got {at}",
+                remedy="give each rank of the schedule a different rank",
             )
         transfers += [
             replace(
@@ -87,5 +87,5 @@ def at_once(name: str, schedules: Sequence[Schedule]) -> Schedule:
 
 def _ranks(schedules: Sequence[Schedule]) -> int:
     if not schedules:
-        raise EmulationError("the mixture has no collective", remedy="give one or more")
+        raise EmulationError("the mixture has no collective", remedy="give one or more collectives")
     return max(schedule.ranks for schedule in schedules)

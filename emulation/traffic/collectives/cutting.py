@@ -18,9 +18,11 @@ def cut(low: int, high: int, parts: int) -> list[tuple[int, int]]:
 
 
 def cut_by(low: int, high: int, shares: Sequence[float]) -> list[tuple[int, int]]:
-    """Return (begin, end) of parts of a range in proportion to shares; as `cut` does if shares are equal."""
+    """Return (begin, end) of parts of a range in proportion to shares; equal shares give what `cut` gives."""
     if not shares or min(shares) < 0 or not sum(shares) > 0:
-        raise EmulationError(f"shares {list(shares)}: give some, none below 0, not all 0")
+        raise EmulationError(
+            f"the shares {list(shares)} cannot divide a range; give shares of at least 0, not all of them 0"
+        )
     if min(shares) == max(shares):
         return cut(low, high, len(shares))
     total = sum(shares)
@@ -38,7 +40,7 @@ def lines(dims: Sequence[int], over: Sequence[int]) -> list[tuple[int, ...]]:
     if sorted(set(over)) != sorted(over) or not all(0 <= d < len(dims) for d in over):
         raise EmulationError(
             f"a mesh of {len(dims)} dimensions has no groups over dimensions {tuple(over)}",
-            remedy=f"name some of 0 to {len(dims) - 1}, each once",
+            remedy=f"give dimensions from 0 to {len(dims) - 1}, each once",
         )
     stride = strides(dims)
     rest = [d for d in range(len(dims)) if d not in over]

@@ -43,7 +43,7 @@ def bidirectional_dimension_order(dims: Sequence[int], elements: int) -> Schedul
     """
     if len(dims) != 2 or min(dims) < 1 or prod(dims) < 2:
         raise EmulationError(
-            f"mesh of dimensions {tuple(dims)}: halves need two, and two ranks or more",
+            f"two halves need a mesh of two dimensions and two or more ranks, got {tuple(dims)}",
             remedy="algorithm dimension-wise takes any number of dimensions",
         )
     shares = {(0, 1): 1.0, (1, 0): 1.0}
@@ -70,11 +70,13 @@ def dimension_wise(
     """
     n = len(dims)
     if n < 1 or min(dims) < 1 or prod(dims) < 2:
-        raise EmulationError(f"mesh of dimensions {tuple(dims)}: it takes two ranks or more")
+        raise EmulationError(
+            f"a mesh of dimensions {tuple(dims)} has fewer than two ranks; give larger dimensions"
+        )
     if not 0 <= unscattered_dims < n or (unscattered_dims and kind != "allreduce"):
         raise EmulationError(
-            f"{kind} over {n} dimensions that exchanges whole pieces along {unscattered_dims}",
-            remedy=f"an allreduce does so along 0 to {n - 1} dimensions, nothing else does",
+            f"a collective {kind} over {n} dimensions cannot exchange whole pieces along {unscattered_dims}",
+            remedy=f"give unscattered_dims from 0 to {n - 1} for an allreduce, and 0 for other kinds",
         )
     shares = balanced(dims, unscattered_dims=unscattered_dims) if shares is None else shares
     for order in shares:
@@ -138,7 +140,7 @@ def direct(ranks: int, elements: int, kind: Kind = "allreduce") -> Schedule:
 def check_order(order: Order, dimensions: int) -> None:
     """Raise an EmulationError unless an order names every dimension once."""
     if sorted(order) != list(range(dimensions)):
-        raise EmulationError(f"order {tuple(order)}: it must name each of {dimensions} dimensions once")
+        raise EmulationError(f"the order {tuple(order)} must name each of {dimensions} dimensions once")
 
 
 def in_order(dims: Sequence[int]) -> dict[Order, float]:
@@ -173,7 +175,9 @@ def balanced(
     """
     rates = tuple(float(rate) for rate in rates) if rates else (1.0,) * len(dims)
     if len(rates) != len(dims) or min(rates, default=0.0) <= 0:
-        raise EmulationError(f"rates {rates} of {len(dims)} dimensions: each has one, above 0")
+        raise EmulationError(
+            f"the rates {rates} do not fit {len(dims)} dimensions; give a rate above 0 for each"
+        )
     return dict(_balanced(tuple(dims), rates, unscattered_dims))
 
 
@@ -206,7 +210,7 @@ def _solve(
     whole = [[1.0] * len(orders) + [0.0]]
     solved = linprog(cost, limits, [0.0] * len(dims), whole, [1.0], method="highs")
     if solved.status != 0:
-        raise EmulationError(f"shares of {len(orders)} orders over {dims}: {solved.message}")
+        raise EmulationError(f"no shares of {len(orders)} orders over {dims} were found: {solved.message}")
     # Round to a millionth, above the solver's rounding errors; users scale the shares to their sum.
     rounded = [(order, round(float(x), 6)) for order, x in zip(orders, solved.x, strict=False)]
     return float(solved.x[-1]), tuple((order, share) for order, share in rounded if share > 0)

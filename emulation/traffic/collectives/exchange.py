@@ -30,7 +30,7 @@ def all_to_all(dims: Sequence[int], block: int, *, orders: Sequence[Order] | Non
     n = len(dims)
     if n < 1 or min(dims) < 1 or prod(dims) < 2 or block < 1:
         raise EmulationError(
-            f"all-to-all of {block} elements over {tuple(dims)}: two ranks, one element or more"
+            f"an all-to-all of {block} elements over {tuple(dims)} needs two ranks and one element or more"
         )
     if orders is None:
         orders = [tuple((first + d) % n for d in range(n)) for first in range(n)]
@@ -92,7 +92,9 @@ def p2p(ranks: int, elements: int, pairs: Iterable[tuple[int, int]]) -> Schedule
     """Return sends of the whole array for (source, target) pairs at once; a rank receives at most once."""
     pairs = tuple(pairs)
     if not pairs:
-        raise EmulationError("point to point has no pairs", remedy="give (source, target), one or more")
+        raise EmulationError(
+            "a point-to-point collective has no pairs", remedy="give one or more pairs (source, target)"
+        )
     sources, targets = (tuple(end) for end in zip(*pairs, strict=True))
     transfers = tuple(Transfer(0, *pair, 0, elements, Combine.COPY) for pair in pairs)
     goal = Goal("p2p", sources, (((0, elements),),), targets=targets, end=1)

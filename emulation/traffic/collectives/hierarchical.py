@@ -98,7 +98,9 @@ def combine(
 def experts(ranks: int, count: int, seed: int = 1) -> dict[int, tuple[int, ...]]:
     """Return, for each rank, `count` other ranks in ascending order, drawn at random."""
     if not 1 <= count < ranks:
-        raise EmulationError(f"{count} experts do not fit {ranks} ranks", remedy=f"take 1 to {ranks - 1}")
+        raise EmulationError(
+            f"{count} experts do not fit {ranks} ranks", remedy=f"give 1 to {ranks - 1} experts"
+        )
     chosen = {}
     for rank in range(ranks):
         others = [other for other in range(ranks) if other != rank]
@@ -115,16 +117,23 @@ def _many(
     op: Combine,
     direct: bool,
 ) -> Schedule:
-    """Return the trees of all roots in `chosen` at once: of block r for root r, or of the whole array."""
+    """Return a schedule of the trees from all roots to their targets, `chosen`, at once.
+
+    The tree of root r carries block r of the array, or the whole array if a block is the whole array.
+    """
     ranks = prod(dims)
     if len(dims) < 1 or min(dims) < 1 or ranks < 2:
-        raise EmulationError(f"mesh of dimensions {tuple(dims)}: it takes two ranks or more")
+        raise EmulationError(
+            f"a mesh of dimensions {tuple(dims)} has fewer than two ranks; give larger dimensions"
+        )
     levels = 1 if direct else len(dims)
     transfers: list[Transfer] = []
     goals: list[Goal] = []
     for root, targets in chosen.items():
         if not {root, *targets} <= set(range(ranks)):
-            raise EmulationError(f"root {root} and {sorted(targets)}: ranks are 0 to {ranks - 1}")
+            raise EmulationError(
+                f"root {root} or a target of {sorted(targets)} is not a rank from 0 to {ranks - 1}"
+            )
         offset = root * block if elements > block else 0
         others = sorted(set(targets) - {root})
         hops = [(0, root, rank) for rank in others] if direct else tree(dims, root, others)

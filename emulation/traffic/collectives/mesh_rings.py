@@ -80,8 +80,8 @@ def mesh_rings(
     fewest = min(map(len, along))
     if count is not None and count > fewest:
         raise EmulationError(
-            f"{count} rings on lines of {' and '.join(map(str, dims))} NPUs that share no link",
-            remedy=f"take up to {fewest}",
+            f"lines of {' and '.join(map(str, dims))} NPUs do not have {count} rings that share no link",
+            remedy=f"take up to {fewest} rings",
         )
     drawn = tuple(tuple(lines(dims, (d,))) for d in range(len(dims)))
     return MeshRings(tuple(dims), tuple(each[:count] for each in along), drawn)

@@ -32,13 +32,13 @@ def _checked(name: str, origin: str, value: object) -> CollectiveKind:
     if name == origin:  # FILE.py:NAME
         if not isinstance(value, CollectiveKind):
             raise EmulationError(
-                f"{origin} is {type(value).__name__}",
+                f"{origin} is of type {type(value).__name__}, not a CollectiveKind",
                 remedy="name a CollectiveKind (docs/use/collectives.md)",
             )
         return _guarded(replace(value, name=origin), origin)
     if not isinstance(value, CollectiveKind) or value.name != name:
         raise EmulationError(
-            f"collective {name}: {origin} is {value!r}, not a collective of that name",
+            f"collective {name}: {origin} is {value!r}, but must be a collective of that name",
             remedy="repair the package that declares it, or uninstall it",
         )
     return _guarded(value, origin)
@@ -69,7 +69,7 @@ def _guarded(kind: CollectiveKind, origin: str) -> CollectiveKind:
                 numbers = [getattr(transfer, name) for name in _WHOLE]
                 if not all(isinstance(number, Integral) for number in numbers):
                     raise EmulationError(
-                        f"{origin}: schedule {result.name}: {transfer}: not whole numbers",
+                        f"{origin}: schedule {result.name}: {transfer} has values that are not whole numbers",
                         remedy="divide elements by //, not by /",
                     )
             return result
@@ -81,7 +81,7 @@ def _guarded(kind: CollectiveKind, origin: str) -> CollectiveKind:
             result: object = guarded(origin, lambda: function(*arguments))
             if not isinstance(result, Real) or not 0 <= float(result) < inf:
                 raise EmulationError(
-                    f"{origin}: {name} returned {result!r}", remedy="return a number of at least 0"
+                    f"{origin}: {name} returned {result!r}", remedy="return a finite number of at least 0"
                 )
             return float(result)
 

@@ -45,7 +45,7 @@ def allreduce_ring(order: Sequence[int], elements: int) -> Schedule:
     """Return an AllReduce along a directed ring: each rank sends a chunk per step to the next in `order`."""
     ranks = len(order)
     if ranks < 2 or sorted(order) != list(range(ranks)):
-        raise EmulationError(f"ring {tuple(order)}: it must name every rank from 0 exactly once, two or more")
+        raise EmulationError(f"the ring {tuple(order)} must name two or more ranks from 0, each exactly once")
     transfers = pass_on(order, (0, elements))
     return Schedule(f"allreduce-ring-{ranks}", ranks, elements, tuple(transfers))
 
@@ -53,12 +53,12 @@ def allreduce_ring(order: Sequence[int], elements: int) -> Schedule:
 def multi_ring(orders: Sequence[Ring], elements: int, shares: Sequence[float] | None = None) -> Schedule:
     """Return an AllReduce along several directed rings at once, by shares of the array (default: equal).
 
-    `split.balanced_rings` solves for the shares. EmulationError if two rings use a link in one direction.
+    `split.balanced_rings` solves for the shares. EmulationError if two rings share a directed link.
     """
     check_rings(orders)
     shares = [1.0] * len(orders) if shares is None else shares
     if len(shares) != len(orders):
-        raise EmulationError(f"{len(shares)} shares of {len(orders)} rings: each ring has one")
+        raise EmulationError(f"{len(orders)} rings need a share each, got {len(shares)} shares")
     ranks = len(orders[0])
     transfers = [
         transfer
@@ -85,12 +85,12 @@ def pass_on(order: Sequence[int], part: tuple[int, int]) -> list[Transfer]:
 
 
 def mesh_ring(dims: Sequence[int]) -> Ring:
-    """Return a Hamiltonian ring of a 2D full mesh, every hop a direct link.
+    """Return a Hamiltonian ring of a 2D full mesh, whose hops are direct links.
 
-    It visits the rows in alternating directions, without column 0, then goes back along column 0.
+    The ring visits the rows in alternating directions, without column 0, then goes back along column 0.
     """
     if len(dims) != 2 or min(dims) < 1 or dims[0] * dims[1] < 2:
-        raise EmulationError(f"mesh of dimensions {tuple(dims)}: a ring needs two, and two ranks or more")
+        raise EmulationError(f"a mesh ring needs two dimensions and two or more ranks, got {tuple(dims)}")
     columns, rows = dims
     forth = [x + columns * y for y in range(rows) for x in range(1, columns)[:: -1 if y % 2 else 1]]
     back = [columns * y for y in reversed(range(rows))]
@@ -103,19 +103,19 @@ def arcs_of(ring: Ring) -> tuple[Arc, ...]:
 
 
 def check_rings(orders: Sequence[Ring]) -> None:
-    """Raise an EmulationError unless each ring visits all ranks and no two use a link in one direction."""
+    """Raise an EmulationError unless each ring visits all ranks and no two rings share a directed link."""
     if not orders:
-        raise EmulationError("a collective on rings needs at least one ring", remedy="give one at least")
+        raise EmulationError("a collective on rings needs at least one ring", remedy="give one or more rings")
     ranks = len(orders[0])
     owner: dict[Arc, Ring] = {}
     for ring in orders:
         if ranks < 2 or sorted(ring) != list(range(ranks)):
-            raise EmulationError(f"ring {ring}: it must name every rank from 0 exactly once, two or more")
+            raise EmulationError(f"the ring {ring} must name two or more ranks from 0, each exactly once")
         for arc in arcs_of(ring):
             if arc in owner:
                 raise EmulationError(
-                    f"rings {owner[arc]} and {ring} both go from {arc[0]} to {arc[1]}",
-                    remedy="rings that run at once share no link in one direction",
+                    f"the rings {owner[arc]} and {ring} both go from {arc[0]} to {arc[1]}",
+                    remedy="give rings that share no link in a direction",
                 )
             owner[arc] = ring
 
@@ -129,7 +129,7 @@ def rings(n: int, kind: Literal["undirected", "directed"] = "directed") -> tuple
             of a perfect matching idle. `directed`: n - 1 rings over all links; n - 2 for 4 and 6 ranks.
     """
     if n < 2:
-        raise EmulationError(f"rings on {n} ranks: it takes two or more")
+        raise EmulationError(f"rings need two or more ranks, got {n}")
     if n == 2:
         return ((0, 1),)
     if kind == "directed" and n % 2 == 0 and n not in (4, 6):
@@ -146,7 +146,7 @@ def walecki(n: int) -> tuple[tuple[Ring, ...], tuple[Arc, ...]]:
     modulo q, so cycles of different i share no edge.
     """
     if n < 3:
-        raise EmulationError(f"Hamiltonian cycles of K{n}: it takes three ranks or more")
+        raise EmulationError(f"Hamiltonian cycles need three or more ranks, got {n}")
     q = n - 1
     middle = q
     cycles = []
@@ -188,7 +188,9 @@ def _tillson(n: int) -> tuple[Ring, ...]:
             for row, new, count in zip(chosen, dealt, counts, strict=True):
                 rows[row], cycles[row] = new, count
     else:
-        raise EmulationError(f"no {n - 1} rings on {n} ranks found", remedy='take those of kind "undirected"')
+        raise EmulationError(
+            f"{n - 1} rings on {n} ranks were not found", remedy='take rings of kind "undirected"'
+        )
     hamiltonian = tuple(_ring(row) for row in rows)
     check_rings(hamiltonian)
     return hamiltonian

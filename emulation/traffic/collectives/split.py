@@ -85,7 +85,7 @@ def balanced_rings(
     )
     if solved.status != 0:
         raise EmulationError(
-            f"{len(orders)} rings on {n} ranks: no way to split an array over them ({solved.message})",
+            f"an array cannot be split over {len(orders)} rings on {n} ranks: {solved.message}",
             remedy="take more rings, or let them borrow links by detours",
         )
     borrowed: dict[Arc, float] = defaultdict(float)

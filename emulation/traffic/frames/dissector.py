@@ -123,7 +123,7 @@ def _header(layer: type[Packet]) -> Header:
         at += field.width * field.count
     if at % 8:
         raise FrameError(
-            f"layer {layer.__name__}: {at} bits are not whole bytes", remedy="add the reserved bits"
+            f"layer {layer.__name__} has {at} bits, which are not whole bytes", remedy="add the reserved bits"
         )
     following = tuple(({**when}, upper.__name__) for when, upper in _bindings(layer))
     return Header(layer.__name__, _title(layer), at // 8, tuple(fields), following)
@@ -140,7 +140,7 @@ def _field(layer: type[Packet], field: AnyField, at: int) -> Field:
     if (last - first + 1 not in _MASKED_BYTES) and not (width == 64 and at % 8 == 0):
         raise FrameError(
             f"layer {layer.__name__}, field {field.name}: {width} bits at bit {at} are not one number in Lua",
-            remedy="split it",
+            remedy="split the field",
         )
     values: Mapping[int, str] | None = None
     flags: tuple[str, ...] = ()

@@ -130,7 +130,9 @@ class _SourceRoute(Packet):
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
         """Pad the instructions to six; FrameError for more than six."""
         if len(pkt) > 8:
-            raise FrameError(f"source route of {len(self.instr)} instructions: the header holds six")
+            raise FrameError(
+                f"the source route has {len(self.instr)} instructions, but the header holds only six"
+            )
         return pkt.ljust(8, b"\0") + pay
 
 

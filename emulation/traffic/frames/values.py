@@ -188,7 +188,7 @@ def encode_length(link_bytes: int) -> int:
     """Return LPH.length of a packet of `link_bytes` from the LPH to its end; FrameError if out of range."""
     if not 1 <= link_bytes <= MAX_LINK_BYTES:
         raise FrameError(
-            f"packet of {link_bytes} bytes: a UB link packet has 1 to {MAX_LINK_BYTES}",
+            f"the packet has {link_bytes} bytes, but a UB link packet has 1 to {MAX_LINK_BYTES}",
             remedy="use smaller slices",
         )
     flits, tail = divmod(link_bytes - 1, FLIT_BYTES)

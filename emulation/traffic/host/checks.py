@@ -22,7 +22,9 @@ def check_addresses(sliced: SlicedTraffic, addresses: Sequence[int]) -> None:
     """Raise an EmulationError unless each rank of the traffic has its own address."""
     schedule, distinct = sliced.schedule, len(set(addresses))
     if len(addresses) != schedule.ranks or distinct != schedule.ranks:
-        raise EmulationError(f"{distinct} distinct addresses for {schedule.ranks} ranks")
+        raise EmulationError(
+            f"{schedule.ranks} ranks need an address each, got {distinct} distinct addresses"
+        )
 
 
 def check_agent(
@@ -42,20 +44,23 @@ def check_agent(
     """
     schedule = sliced.schedule
     if not 0 <= rank < schedule.ranks:
-        raise EmulationError(f"rank {rank}: schedule {schedule.name} has {schedule.ranks} ranks")
+        raise EmulationError(
+            f"rank {rank} does not exist: schedule {schedule.name} has {schedule.ranks} ranks"
+        )
     elements, table = sliced.elements_of(rank), sliced.table_of(rank)
     if data.shape != (elements,):
         raise EmulationError(
-            f"rank {rank}: array of shape {data.shape}, schedule {schedule.name} takes {elements}"
+            f"rank {rank} has an array of shape {data.shape}, but {schedule.name} needs ({elements},)"
         )
     if elements * _ITEM_BYTES > _MAX_ARRAY_BYTES or len(table.count) > _MAX_CELLS:
         raise EmulationError(
-            f"schedule {schedule.name}: {elements} elements in {len(table.count)} cells",
-            remedy=f"the collective header counts {_MAX_ARRAY_BYTES} bytes and {_MAX_CELLS} cells at most",
+            f"schedule {schedule.name} has {elements} elements in {len(table.count)} cells, but the "
+            f"collective header counts only {_MAX_ARRAY_BYTES} bytes and {_MAX_CELLS} cells",
+            remedy="use smaller arrays or fewer ranks",
         )
     if table.largest > MAX_PAYLOAD_BYTES:
         raise EmulationError(
-            f"slices of {table.largest} bytes: a frame carries {MAX_PAYLOAD_BYTES} at most",
+            f"a slice has {table.largest} bytes, but a frame carries only {MAX_PAYLOAD_BYTES}",
             remedy=f"slice the schedule to {MAX_PAYLOAD_BYTES // _ITEM_BYTES} elements or fewer",
         )
     if not isinstance(data, AgentArray):

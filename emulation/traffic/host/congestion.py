@@ -151,7 +151,7 @@ class CongestionChoice:
         missing = [name for name in _METHODS if not callable(getattr(algorithm, name, None))]
         if missing:
             raise EmulationError(
-                f"congestion control {self.algorithm}: no method `{missing[0]}`",
+                f"congestion control {self.algorithm} has no method `{missing[0]}`",
                 remedy=f"write a class with {', '.join(_METHODS)} (docs/use/congestion.md)",
             )
         return algorithm

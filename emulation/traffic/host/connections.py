@@ -49,7 +49,8 @@ def ends_of(
         out, back = chosen.of(rank, peer), chosen.of(peer, rank)
         if ranks * max(len(out), len(back)) > _MAX_QUEUES:
             raise EmulationError(
-                f"{max(len(out), len(back))} connections a pair of {ranks} ranks: queues have 16 bits",
+                f"{max(len(out), len(back))} connections a pair of {ranks} ranks need more than "
+                f"{_MAX_QUEUES} queues",
                 remedy=f"use {_MAX_QUEUES // ranks} connections or fewer",
             )
         # Without chosen connections, acknowledgements begin with the lb of data in the same direction.

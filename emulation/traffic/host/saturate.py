@@ -48,7 +48,8 @@ def _blank(size: int) -> bytes:
     """Return a frame of `size` bytes with route and CNAs of 0, cached since Scapy is slow."""
     if size < LEAST_BYTES:
         raise FrameError(
-            f"a frame of {size} bytes does not hold its headers of {LEAST_BYTES}", remedy="make it longer"
+            f"a frame of {size} bytes is too short for its headers",
+            remedy=f"give {LEAST_BYTES} bytes or more",
         )
     head = Ether(src=mac(0), dst=mac(0)) / LPH(cfg=CFG_SOURCE_ROUTE) / SRH() / NTH()
     return bytes(head / Raw(bytes(size - LEAST_BYTES)))

@@ -96,7 +96,7 @@ class TransportParameters:
             )
         if self.paths is not None and self.window > MAX_PATH_WINDOW:
             raise EmulationError(
-                f"transport: window is {self.window}, and sources know their paths",
+                f"transport: window is {self.window}, which is too large for sources that know their paths",
                 remedy=f"use a value up to {MAX_PATH_WINDOW}",
             )
         if self.spray is not None:

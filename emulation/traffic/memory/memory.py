@@ -28,7 +28,7 @@ class Memory:
     def __init__(self, size: int) -> None:
         if not 0 <= size <= 1 << 40:
             raise EmulationError(
-                f"the size of a memory is {size} bytes", remedy="use a value from 0 to 1099511627776"
+                f"a memory cannot have {size} bytes", remedy="use a value from 0 to 1099511627776"
             )
         self._bytes = bytearray(size)
 

@@ -47,8 +47,8 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.ranks < 1 or self.elements < 1:
             raise EmulationError(
-                f"schedule {self.name}: {self.ranks} ranks, {self.elements} elements",
-                remedy="both are at least one",
+                f"schedule {self.name} has {self.ranks} ranks and {self.elements} elements",
+                remedy="give one or more of both",
             )
         ranks, elements = self.ranks, self.elements
         for transfer in self.transfers:
@@ -67,12 +67,12 @@ class Schedule:
 
     def _fault(self, transfer: Transfer) -> str:
         if not (0 <= transfer.source < self.ranks and 0 <= transfer.target < self.ranks):
-            return f"ranks are 0 to {self.ranks - 1}"
+            return f"a rank is not from 0 to {self.ranks - 1}"
         if transfer.source == transfer.target:
             return "a rank cannot send to itself"
         if not 0 <= transfer.step <= MAX_STEP:
-            return f"steps are 0 to {MAX_STEP}"
-        return f"not a range of an array of {self.elements} elements"
+            return f"the step is not from 0 to {MAX_STEP}"
+        return f"the elements are not a range of an array of {self.elements} elements"
 
     @property
     def steps(self) -> int:
@@ -88,10 +88,10 @@ class Schedule:
 
 
 def check_transfers(schedule: Schedule, what: str) -> None:
-    """Raise an EmulationError if a schedule has no transfers; its message says that there is no `what`."""
+    """Raise an EmulationError, which says that there is no `what`, if a schedule has no transfers."""
     if not schedule.transfers:
         raise EmulationError(
-            f"{schedule.name}: no member sends to another, so there is no {what} of it",
+            f"schedule {schedule.name} has no transfers, so it has no {what}",
             remedy="name a collective with another algorithm than switch-tree",
         )
 

@@ -104,7 +104,7 @@ def _check(goals: tuple[Goal, ...], schedule: Schedule) -> None:
             if own & part:
                 raise EmulationError(
                     f"schedule {schedule.name}: in step {phase.step} rank {rank} adds to {name(cell)} from "
-                    f"rank {source} what it already holds"
+                    f"rank {source} values that it already holds"
                 )
             own |= part
         return own
@@ -132,5 +132,5 @@ def _check(goals: tuple[Goal, ...], schedule: Schedule) -> None:
                 for source in range(ranks)
                 if any(absent >> place * ranks + source & 1 for place in range(cells))
             ]
-            reason = f"without {lacking}" if lacking else "mixed with other elements"
+            reason = f"without values of ranks {lacking}" if lacking else "mixed with other elements"
             raise EmulationError(f"schedule {schedule.name}: rank {rank} ends with {name(cell)} {reason}")

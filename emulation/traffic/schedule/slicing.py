@@ -271,7 +271,7 @@ def slice_schedule(schedule: Schedule, slice_elements: int = 1024, *, overlap: b
     The last two results are cached, since variants of a scenario often have equal schedules.
     """
     if slice_elements < 1:
-        raise EmulationError(f"slices of {slice_elements} elements: a slice has at least one")
+        raise EmulationError(f"slices cannot have {slice_elements} elements; give 1 or more")
     bounds = bounds_of(schedule)
     cells = tuple((low, high - low) for low, high in pairwise(bounds))
     slices = tuple(
@@ -349,5 +349,5 @@ def _check(schedule: Schedule, target: int, offset: int, length: int, transfers:
         raise EmulationError(
             f"schedule {schedule.name}: in step {transfers[0].step} rank {target} gets elements {offset} to "
             f"{offset + length - 1} {len(transfers)} times",
-            remedy="a range is copied once, or reduced once from each source, in a step",
+            remedy="in a step, copy a range once, or reduce it once from each source",
         )

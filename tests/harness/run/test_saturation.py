@@ -66,7 +66,9 @@ def test_a_steered_frame_says_what_it_is_told() -> None:
 
 
 def test_frames_that_cannot_be_are_refused() -> None:
-    with pytest.raises(FrameError, match=f"a frame of 20 bytes does not hold its headers of {LEAST_BYTES}"):
+    with pytest.raises(
+        FrameError, match=f"a frame of 20 bytes is too short for its headers; give {LEAST_BYTES}"
+    ):
         steered_frame(1, 2, [1], 20)
     with pytest.raises(PlanError, match="the route steers 7 hops"):
         steered_frame(1, 2, [1] * 7, 100)

@@ -88,7 +88,7 @@ def test_other_ranks_stand_for_those_of_a_part() -> None:
     check(schedule)
     assert {t.step for t in schedule.transfers} == {3, 4}
     assert {t.source for t in schedule.transfers if t.step == 3} == {0}
-    with pytest.raises(EmulationError, match="to stand for 4"):
+    with pytest.raises(EmulationError, match="needs 4 distinct ranks, got"):
         compose("short", 6, 10, [Placed(broadcast((2, 2), 10), (0, 1, 2))])
     with pytest.raises(EmulationError, match="has no collective"):
         at_once("nothing", [])

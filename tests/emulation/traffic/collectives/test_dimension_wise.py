@@ -102,8 +102,8 @@ def test_bounds() -> None:
     [
         ({"dims": (1, 1)}, "two ranks"),
         ({"dims": ()}, "two ranks"),
-        ({"dims": (2, 2), "unscattered_dims": 2}, "exchanges whole pieces"),
-        ({"dims": (2, 2), "unscattered_dims": 1, "kind": "all-gather"}, "exchanges whole pieces"),
+        ({"dims": (2, 2), "unscattered_dims": 2}, "exchange whole pieces"),
+        ({"dims": (2, 2), "unscattered_dims": 1, "kind": "all-gather"}, "exchange whole pieces"),
         ({"dims": (2, 2), "shares": {(0, 0): 1.0}}, "each of 2 dimensions once"),
         ({"dims": (2, 2), "shares": {(0, 1): -1.0}}, "shares"),
     ],

@@ -56,5 +56,5 @@ def test_what_cannot_be_is_refused() -> None:
         experts(4, 4)
     with pytest.raises(EmulationError, match="two ranks"):
         broadcast((1,), 4)
-    with pytest.raises(EmulationError, match="ranks are 0 to 15"):
+    with pytest.raises(EmulationError, match="not a rank from 0 to 15"):
         broadcast((4, 4), 4, 16)

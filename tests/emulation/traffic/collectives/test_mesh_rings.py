@@ -122,7 +122,7 @@ def test_rings_of_idle_links_need_two_dimensions_of_an_even_size() -> None:
     for dims in ((8,), (4, 5), (2, 4), (4, 4, 4)):
         with pytest.raises(EmulationError, match=r"expected (2 dimensions|two even sizes from 4)"):
             borrowing_rings(dims)
-    with pytest.raises(EmulationError, match="3 rings on lines of 8 and 4"):
+    with pytest.raises(EmulationError, match="lines of 8 and 4 NPUs do not have 3 rings"):
         mesh_rings((8, 4), count=3)
 
 

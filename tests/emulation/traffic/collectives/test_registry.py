@@ -82,7 +82,7 @@ def test_an_unknown_kind_is_answered_by_the_nearest(write: Write):
 
 @pytest.mark.parametrize(
     ("value", "why"),
-    [("not_a_kind", "is 'shift', not a collective of that name"), ("absent", "cannot load")],
+    [("not_a_kind", "is 'shift', but must be a collective of"), ("absent", "cannot load")],
 )
 def test_an_entry_point_that_gives_no_kind_is_named(value: str, why: str):
     point = EntryPoint("shift", f"{__name__}:{value}", registry.GROUP)
@@ -122,5 +122,8 @@ def test_a_scenario_names_a_kind_in_a_python_file(tmp_path: Path, write: Write):
     collective = scenario.variants[0].every_job[0].collective
     assert collective.algorithm == "at-once"
     assert registry.find(collective.kind).bound_source == "D/P"
-    with pytest.raises(EmulationError, match=r"mine\.py:next is function; name a CollectiveKind"):
+    with pytest.raises(
+        EmulationError,
+        match=r"mine\.py:next is of type function, not a CollectiveKind; name a CollectiveKind",
+    ):
         registry.find(f"{tmp_path / 'mine.py'}:next")

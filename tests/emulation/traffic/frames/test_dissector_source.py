@@ -38,7 +38,7 @@ class TestMaking:
         ("fields", "told"),
         [
             ([BitField("wide", 0, 40)], "field wide: 40 bits at bit 0 are not one number"),
-            ([BitField("odd", 0, 3)], "3 bits are not whole bytes"),
+            ([BitField("odd", 0, 3)], "3 bits, which are not whole bytes"),
             ([FieldListField("list", None, ByteField("one", 0), count_from=lambda _: 3)], ""),
         ],
     )

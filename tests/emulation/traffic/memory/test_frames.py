@@ -92,5 +92,5 @@ def test_an_impossible_operation_changes_nothing(
 
 
 def test_a_memory_has_a_size_in_range():
-    with pytest.raises(EmulationError, match="the size of a memory is -1 bytes"):
+    with pytest.raises(EmulationError, match="a memory cannot have -1 bytes"):
         Memory(-1)

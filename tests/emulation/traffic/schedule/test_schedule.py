@@ -102,7 +102,9 @@ def test_a_wrong_step_is_found() -> None:
 
 def test_a_contribution_added_twice_is_found() -> None:
     transfers = (*exchange().transfers, Transfer(1, 1, 0, 3, 2, REDUCE))
-    with pytest.raises(EmulationError, match=r"rank 0 adds to elements 3 to 4 from rank 1 what it already"):
+    with pytest.raises(
+        EmulationError, match=r"rank 0 adds to elements 3 to 4 from rank 1 values that it already"
+    ):
         check_allreduce(Schedule("twice", 2, 10, transfers))
 
 
@@ -115,13 +117,13 @@ def test_elements_put_in_the_wrong_place_are_found() -> None:
 @pytest.mark.parametrize(
     ("transfer", "reason"),
     [
-        (Transfer(0, 0, 2, 0, 1, COPY), "ranks are 0 to 1"),
+        (Transfer(0, 0, 2, 0, 1, COPY), "a rank is not from 0 to 1"),
         (Transfer(0, 1, 1, 0, 1, COPY), "itself"),
         (Transfer(0, 0, 1, 8, 3, COPY), "not a range"),
         (Transfer(0, 0, 1, 0, 0, COPY), "not a range"),
         (Transfer(0, 0, 1, 4, 4, COPY, shift=3), "not a range"),
         (Transfer(0, 0, 1, 4, 4, COPY, shift=-5), "not a range"),
-        (Transfer(1 << 16, 0, 1, 0, 1, COPY), "steps"),
+        (Transfer(1 << 16, 0, 1, 0, 1, COPY), "the step is not"),
     ],
 )
 def test_impossible_transfers_are_refused(transfer: Transfer, reason: str) -> None:

@@ -170,8 +170,8 @@ def test_frames_that_cross_rails_are_counted_where_spines_join_them(write: Write
 @pytest.mark.parametrize(
     ("collective", "why"),
     [
-        ("{kind: all-to-all, order: [0]}", "order (0,): it must name each of 2 dimensions once"),
-        ("{kind: all-gather, order: [0, 0]}", "order (0, 0): it must name each of 2 dimensions once"),
+        ("{kind: all-to-all, order: [0]}", "order (0,) must name each of 2 dimensions once"),
+        ("{kind: all-gather, order: [0, 0]}", "order (0, 0) must name each of 2 dimensions once"),
         ("{kind: broadcast, order: [0, 1]}", "`order:` is for dimension-wise and partitions"),
         (
             "{kind: all-to-all, grid: [2, 3]}",

@@ -90,9 +90,13 @@ def test_more_dimensions(write: Write, more: str):
             ":3: arrays of 100 elements have no equal blocks for 16",
         ),
         ("[4, 5]", "{algorithm: multi-ring}", ":3: a mesh of dimensions (4, 5) has no rings of idle links"),
-        ("[4, 8]", "{algorithm: rings, rings: 3}", ":3: 3 rings on lines of 4 and 8 NPUs that share no link"),
-        ("[4]", "{algorithm: rings, rings: 3}", ":3: 3 rings on 4 NPUs that share no link; take up to 2"),
-        ("[4]", "{algorithm: bidirectional-dimension-order}", ":3: mesh of dimensions (4,): halves need two"),
+        ("[4, 8]", "{algorithm: rings, rings: 3}", ":3: lines of 4 and 8 NPUs do not have 3 rings that"),
+        (
+            "[4]",
+            "{algorithm: rings, rings: 3}",
+            ":3: 4 NPUs do not have 3 rings that share no link; take up to 2",
+        ),
+        ("[4]", "{algorithm: bidirectional-dimension-order}", ":3: two halves need a mesh of two dimensions"),
         (
             "[4, 4]",
             "{kind: reduce, root: 16}",
@@ -102,7 +106,7 @@ def test_more_dimensions(write: Write, more: str):
         (
             "[4, 4]",
             "{algorithm: dimension-wise, unscattered_dims: 2}",
-            ":3: allreduce over 2 dimensions that exchanges",
+            ":3: a collective allreduce over 2 dimensions cannot",
         ),
         (
             "[4, 4]",
