@@ -88,16 +88,25 @@ _MOST_STEP: Final = 1000.0
 class Measured:
     """Measurements of a run from the first frame to the last result, in real time.
 
-    EmulationError if a figure is negative or not a number, since a limit would let it pass.
+    Attributes:
+        dilation: Real seconds per second of the scenario.
+        seconds: Length of the measured phase.
+        stated_bps: Rate of each generator.
+        offered_bytes: Bytes that this rate allows while generators have frames to send, the time of these
+            frames on the wire included.
+        sent_bytes: Bytes sent.
+        lateness_us: Time from a frame's slot to its sending: median, 99th percentile and maximum.
+        waiting_us: Time from a frame's creation to its sending: median, 99th percentile and maximum.
+        cpu_busy: Busy share of all processors, 0 to 1.
+        busiest: The process with the largest share of one processor, and this share.
+        drops: Dropped frames, by key of DROP_PLACES.
+        shaped: Whether the kernel holds links to their rate.
+        notes: Notes that are shown, but not judged.
+        steps: Number of transfers in the longest chain of transfers that wait for each other.
+        clocks_us: Bound of the error of times on several machines; None on a single machine.
 
-    `dilation`: real seconds per second of the scenario. `seconds`: length of the measured phase.
-    `stated_bps`: rate of each generator. `offered_bytes`: bytes that this rate allows while generators have
-    frames to send, the time of these frames on the wire included; `sent_bytes`: bytes sent. `lateness_us`,
-    `waiting_us`: median, 99th percentile and maximum over frames, of the time from a frame's slot to its
-    sending, and from its creation to its sending. `cpu_busy`: share of all processors, 0 to 1. `busiest`: a
-    process and its share of one processor. `drops`: frames by DROP_PLACES. `shaped`: the kernel holds links
-    to their rate. `notes`: shown, not judged. `steps`: transfers in the longest chain of transfers that wait
-    for each other. `clocks_us`: bound of the error of times on several machines; None on a single machine.
+    Raises:
+        EmulationError: A value is negative or not a number, which no limit would notice.
     """
 
     dilation: float
@@ -121,7 +130,7 @@ class Measured:
                 if not (math.isfinite(value) and value >= 0):
                     raise EmulationError(
                         f"measured {field.name} is {value}, not a number of at least 0",
-                        remedy="count again, from 0",
+                        remedy="give a number of at least 0",
                     )
         if self.dilation == 0:
             raise EmulationError("the measured dilation is 0, so no time passes", remedy="give one above 0")

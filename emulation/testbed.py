@@ -96,9 +96,10 @@ class Impairment:
 class LinkUsage:
     """Counters of one direction of a link.
 
-    `busy_ps` is the time spent sending. `lost_frames` were lost on the link or in its queue when it went down
-    or by an impairment; `refused_frames` found the link down or its queue full, `full_queue_frames` of these
-    the queue full. `trimmed_frames` found the queue full and lost only their payloads.
+    `busy_ps` is the time spent sending. `lost_frames` were lost on the link or in its queue, when the link
+    went down or by an impairment. `refused_frames` found the link down or its queue full; `full_queue_frames`
+    counts only the frames that found the queue full. `trimmed_frames` found the queue full and lost only
+    their payloads.
 
     With priority flow control, `pause_frames` counts pause frames sent on the direction, `overrun_frames`
     found no room in the receive buffer, and the watchdog ended `watchdog_ends` pauses and dropped
@@ -355,7 +356,7 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
         ...
 
     def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """Return the usage of each node's link to its host, if it is counted: from its host, and to it."""
+        """Return the usage of each node's link to its host, from and to the host; empty if not counted."""
         ...
 
     def record(self, name: str, path: Path) -> None:

@@ -81,8 +81,9 @@ class _Runtime(Protocol):
 class ReconfigurationController:
     """Changes circuits, one change at a time.
 
-    An arriving job waits for a change that begins another job. Any other change, such as after a departure,
-    is replaced as long as its circuits are dark: a change for all present jobs continues from its state.
+    A job that arrives during a change waits if the change begins another job. Any other change, such as a
+    change after a departure, gives way while its circuits are dark: a change for all present jobs replaces
+    it, and continues from its state.
     """
 
     def __init__(
@@ -355,7 +356,7 @@ class ReconfigurationController:
             self.done.append(change)
 
     def _reachable(self, fabric: Fabric, demand: Demand, dark: Iterable[Port]) -> Demand:
-        """Return the demand without pairs that failures have cut off; the agents of these report them."""
+        """Return the demand without pairs that failures have cut off; the agents of such a pair report it."""
         down = self._down(fabric, dark)
         if not down:
             return demand

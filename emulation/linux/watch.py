@@ -79,7 +79,7 @@ class CarrierWatch:
             ready, _, _ = select.select([self], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 raise TestbedError(
-                    f"{', '.join(sorted(missing)[:5])}: no carrier after {seconds:g} s",
+                    f"{', '.join(sorted(missing)[:5])}: have no carrier after {seconds:g} s",
                     remedy="look at `ip netns exec NAMESPACE ip link` while it starts",
                 )
             missing -= {interface for interface, up in self.take() if up}

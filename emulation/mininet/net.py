@@ -228,7 +228,7 @@ class _Classes:
         class Network(network.Mininet):
             """A network whose links go down at the cross-connect, never at the interface of a switch."""
 
-            # As if initialised: otherwise Mininet raises limits of the whole machine for good.
+            # Mark Mininet as initialised: otherwise it raises limits of the whole machine for good.
             inited = True
 
             def __init__(self, set_link: Callable[[str, bool], None]) -> None:

@@ -161,7 +161,7 @@ class Target:
 
 
 def _kind(write: Callable[[int, Any], None], read: Callable[[Any], Iterator[p4r.Entity]]) -> _Kind:
-    """Return a kind without a `before` of its own: read() yields the state that a write replaces."""
+    """Return a kind whose `before` is `read`, because a read yields the state that a write replaces."""
     return _Kind(write, read, read)
 
 

@@ -66,7 +66,7 @@ class SharedStore:
         self._answer_waiting()
 
     def missing(self, keys: Sequence[str]) -> list[str]:
-        """Return those of the given keys that have no value."""
+        """Return the given keys that have no value."""
         return [key for key in keys if key not in self._values]
 
     def forget(self, answer: Answer) -> None:

@@ -387,7 +387,7 @@ def _expected_bytes(ready: Prepared) -> int:
 
 
 def _fidelity(ready: Prepared, up: Booted) -> Fidelity | None:
-    """Return the judgement whether the times of a run in real time are those of the emulated fabric."""
+    """Judge whether the times of a run in real time are the times of the emulated fabric."""
     seen = {
         node.name: SwitchReport.of(
             up.client.read_counter(node.name, "tx_by_port_vl").packets,

@@ -92,7 +92,7 @@ _current: list[RankProcess] = []
 
 
 def set_current(process: RankProcess) -> None:
-    """Set the rank that this process is."""
+    """Make `process` the rank that `current` returns in this process."""
     _current[:] = [process]
 
 

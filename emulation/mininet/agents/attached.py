@@ -146,7 +146,7 @@ class Agents:
             check_agent(agent.rank, agent.sliced, agent.data, repeats=repeats)
         elif not isinstance(agent, MemberSpec | MemoryAgent):
             raise TestbedError(
-                f"{node}: a process of a host runs no {type(agent).__name__}",
+                f"{node}: a host process cannot run a {type(agent).__name__}",
                 remedy="describe its agent by an AgentSpec or a MemberSpec",
             )
         self.stand_by(node)

@@ -75,10 +75,10 @@ class Population:
         self.connection.send(("go", start_ns))
 
     def begin(self, number: int, agents: Mapping[str, Description], start_ns: int | None = None) -> None:
-        """Replace agents, by node, with agents that begin together.
+        """Replace the agents of nodes; the new agents begin at the same time.
 
-        They begin at `start_ns` of the machine's monotonic clock, by default LEAD_NS from now. Messages about
-        them carry `number`.
+        The new agents begin at `start_ns` of the machine's monotonic clock, by default LEAD_NS from now.
+        Their messages carry `number`.
         """
         if start_ns is None:
             start_ns = time.monotonic_ns() + LEAD_NS

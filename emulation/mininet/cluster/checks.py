@@ -45,7 +45,8 @@ def check_machines(
     if len(versions) > 1:
         told = ", ".join(f"{name} has {hello.version}" for name, hello in hellos.items())
         raise MachineError(
-            f"machines have different versions of Railyard: {told}", remedy="install the same on all"
+            f"machines have different versions of Railyard: {told}",
+            remedy="install the same version on all machines",
         )
     needed = mtu + VXLAN_BYTES
     for name, other in pairs:

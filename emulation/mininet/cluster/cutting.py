@@ -69,7 +69,7 @@ def cut(fabric: Fabric, machines: Sequence[Machine]) -> Cut:
     """
     if len(fabric.nodes) < len(machines):
         raise TestbedError(
-            f"fabric {fabric.name} has {len(fabric.nodes)} nodes for {len(machines)} machines",
+            f"fabric {fabric.name} has {len(fabric.nodes)} nodes, fewer than the {len(machines)} machines",
             remedy="name fewer machines",
         )
     named = _named(fabric, machines)

@@ -105,7 +105,7 @@ class Session:
                     answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 raise MachineError(
-                    f"machine {self.machine.name}: no answer to {method} after {seconds:g} s",
+                    f"machine {self.machine.name}: {method} has no answer after {seconds:g} s",
                     remedy="look whether it is out of memory or processors",
                 ) from None
         if answer is None:

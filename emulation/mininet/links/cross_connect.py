@@ -411,5 +411,6 @@ class CrossConnect:
 def _check_rate(rate_bps: float | None) -> None:
     if rate_bps is not None and not rate_bps >= _LEAST_RATE:
         raise TestbedError(
-            f"the rate is {rate_bps} bit/s", remedy=f"take {_LEAST_RATE} bit/s or more, or block the way"
+            f"the rate is {rate_bps} bit/s",
+            remedy=f"take {_LEAST_RATE} bit/s or more, or block the direction",
         )

@@ -176,7 +176,7 @@ class SwitchProcesses:
                     raise self.died(name)
             if time.monotonic() > deadline:
                 raise MachineError(
-                    f"{', '.join(waiting)}: not ready after {_READY_SECONDS:g} s",
+                    f"{', '.join(waiting)}: are not ready after {_READY_SECONDS:g} s",
                     remedy="look whether the machine is out of memory or processors, or emulate fewer nodes",
                 )
             if waiting:

@@ -238,8 +238,8 @@ class ProfileLayout:
 class TableLayout:
     """A table of the pipeline: its P4Runtime definition and its handles in the engine.
 
-    `profile` and `counter` are the ids of its action profile and of its direct counter, 0 without.
-    `initial`: the program gives it entries that controllers may change. `ordered`: entries need a priority.
+    `profile` and `counter` are the ids of the table's action profile and direct counter, or 0. `initial`: the
+    program gives the table entries that controllers may change. `ordered`: entries need a priority.
     """
 
     id: int

@@ -88,7 +88,7 @@ class Resolver:
             table["name"] for table in self._tables.values() if table["keys"] and not table["const_entries"]
         }
         if named and not self._info.tables:
-            raise ProgramError("the p4info names no table, the program has some", remedy=REMEDY)
+            raise ProgramError("the p4info names no table, but the program has tables", remedy=REMEDY)
         present = present_objects("table", self._info.tables, self._tables, named)
         return {id: self._table(table) for id, table in present.items()}
 
@@ -106,7 +106,7 @@ class Resolver:
         for reference in info.action_refs:
             if reference.id not in self._actions:
                 raise ProgramError(
-                    f"p4info: {what} names action id {reference.id}, which it lacks", remedy=REMEDY
+                    f"p4info: {what} names action id {reference.id}, which the p4info lacks", remedy=REMEDY
                 )
             resolved[reference.id] = self._action(self._actions[reference.id], reference, available, what)
         self._same_profile(what, info.implementation_id, real["profile"])
@@ -155,9 +155,7 @@ class Resolver:
     ) -> ActionLayout:
         name = info.preamble.name
         if name not in available:
-            raise ProgramError(
-                f"p4info: {table} has action {name!r}, which it lacks in the program", remedy=REMEDY
-            )
+            raise ProgramError(f"p4info: {table} has action {name!r}, but not in the program", remedy=REMEDY)
         handle = available[name]
         what = f"action {name!r}"
         real = self._action_by_handle[handle]["params"]
@@ -178,7 +176,9 @@ class Resolver:
 
     def _same_profile(self, what: str, id: int, handle: int | None) -> None:
         if id and id not in self._profile_info:
-            raise ProgramError(f"p4info: {what} names action profile id {id}, which it lacks", remedy=REMEDY)
+            raise ProgramError(
+                f"p4info: {what} names action profile id {id}, which the p4info lacks", remedy=REMEDY
+            )
         given = self._profile_info[id].preamble.name if id else None
         real = next((name for name, item in self._profiles.items() if item["handle"] == handle), None)
         check_same(what, "action profile", given, real)

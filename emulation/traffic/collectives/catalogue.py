@@ -259,7 +259,7 @@ def _of_experts(name: Literal["dispatch", "combine"]) -> CollectiveKind:
     schedule = dispatch if name == "dispatch" else combine
 
     def build(request: Request, is_direct: bool) -> Schedule:
-        # A seed apart from the data's: the experts do not depend on it.
+        # A seed of its own, so that the experts do not depend on the seed of the data.
         chosen = experts(request.ranks, request.experts, seed=1)
         return schedule(request.grid, request.block, chosen, direct=is_direct)
 

@@ -61,10 +61,11 @@ def on_groups(schedule: Schedule, groups: Sequence[tuple[int, ...]], ranks: int)
 
 
 def in_sequence(name: str, schedules: Sequence[Schedule], offsets: Sequence[int] | None = None) -> Schedule:
-    """Return a schedule that runs several in sequence on one array; each begins at its offset (default: 0).
+    """Return a schedule that runs `schedules` one after the other on one array.
 
-    A schedule works on the results of the previous schedules slice by slice: it sends an element as soon as
-    they have finished with it.
+    A schedule works on the results of the previous schedules slice by slice: an element is sent as soon as
+    the previous schedules have finished with the element. `offsets` has the first element of each schedule, 0
+    by default.
     """
     offsets = [0] * len(schedules) if offsets is None else offsets
     parts = []
@@ -76,7 +77,7 @@ def in_sequence(name: str, schedules: Sequence[Schedule], offsets: Sequence[int]
 
 
 def at_once(name: str, schedules: Sequence[Schedule]) -> Schedule:
-    """Return a schedule that runs several at the same time, on consecutive ranges of the array."""
+    """Return a schedule that runs `schedules` at the same time, on consecutive ranges of the array."""
     parts = []
     offset = 0
     for schedule in schedules:

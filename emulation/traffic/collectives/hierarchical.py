@@ -2,9 +2,9 @@
 """Hierarchical broadcast and reduce, and token dispatch and combine of a mixture of experts.
 
 UB-Mesh: token dispatch and combine are overlapping broadcasts and reduces by levels. A broadcast sends a
-single copy to each board or line, which fans out inside; a reduce adds up inside first. The choice of the
-receiver of the copy, the leader, is this testbed's: the target in the group that shares most coordinates with
-the sender. So ranks that are no targets hold no data.
+single copy to each board or line, which fans out inside; a reduce adds up inside first. The
+receiver of the copy, the leader, is chosen by this testbed: the target in the group that shares most
+coordinates with the sender. So ranks that are no targets hold no data.
 """
 
 from collections import defaultdict

@@ -139,8 +139,9 @@ class _SourceRoute(Packet):
 class SRH(_SourceRoute):
     """Source-route header, 8 bytes.
 
-    UB-Mesh: ptr of 4 bits, bitmap of 12, six instructions. This testbed, since the paper does not publish it:
-    the order of the fields, bit 0 of the bitmap leftmost, and an 8-bit egress port as the instruction.
+    UB-Mesh gives the sizes: ptr of 4 bits, bitmap of 12 bits, six instructions. The paper does not publish
+    the rest, so this testbed defines it: the order of the fields, bit 0 of the bitmap leftmost, and an 8-bit
+    egress port as the instruction.
     """
 
     name = "SRH"
@@ -155,9 +156,9 @@ class SRH24(_SourceRoute):
 class NTH(Packet):
     """CNA16 network header, 8 bytes.
 
-    Kernel driver, struct compact_network_header: every field. This testbed: the low 4 bits of lb are the
-    path bucket, sl is the service level (1 for acknowledgements), mgmt 1 marks a link notice, nlp is 4 before
-    a reduction header and otherwise 0.
+    The kernel driver (struct compact_network_header) defines the fields. This testbed defines their use: the
+    low 4 bits of lb are the path bucket, sl is the service level (1 for acknowledgements), mgmt 1 marks a
+    link notice, nlp is 4 before a reduction header and otherwise 0.
     """
 
     name = "NTH"
@@ -175,8 +176,9 @@ class NTH(Packet):
 class NTH24(Packet):
     """CNA24 network header, 12 bytes.
 
-    OpenURMA, docs/wire_format.md: every field; the kernel driver and OpenURMA's code put the bit mgmt between
-    sl and nlp. nlp 2 means that an RTPH follows. This testbed: lb, sl and mgmt have the meaning of the NTH.
+    OpenURMA (docs/wire_format.md) defines the fields; the kernel driver and OpenURMA's code put the bit mgmt
+    between sl and nlp. nlp 2 means that an RTPH follows. In this testbed, lb, sl and mgmt have the same use
+    as in the NTH.
     """
 
     name = "NTH24"
@@ -197,10 +199,10 @@ class NTH24(Packet):
 class RTPH(Packet):
     """Reliable transport header, 16 bytes.
 
-    OpenURMA, docs/wire_format.md: every field. `last` marks the last packet of a transaction, `a` asks for an
-    acknowledgement, `f` marks a fake packet. This testbed: the codes of `nlp`, the lowest bit of `rsv0` for a
-    retransmission, and `tpmsn`, which holds what `ack_psn` holds in a TPH. In a selective acknowledgement
-    `psn` is the first PSN not received yet.
+    OpenURMA (docs/wire_format.md) defines the fields: `last` marks the last packet of a transaction, `a` asks
+    for an acknowledgement, `f` marks a fake packet. This testbed defines the codes of `nlp`, marks a
+    retransmission by the lowest bit of `rsv0`, and uses `tpmsn` like `ack_psn` of a TPH. In a selective
+    acknowledgement `psn` is the first PSN not received yet.
     """
 
     name = "RTPH"
@@ -297,7 +299,7 @@ class SACK(Packet):
 
 
 class CLH(Packet):
-    """Collective header, 16 bytes, this testbed's own; offset and length in bytes of the receiver's array."""
+    """Collective header, 16 bytes, this testbed's own; offset and length in the receiver's array are bytes."""
 
     name = "CLH"
     fields_desc: ClassVar[list[AnyField]] = [
@@ -325,11 +327,14 @@ NOTICE_STATES: Final = (
 class LinkNotice(Packet):
     """Payload of a management packet, 12 bytes, this testbed's own.
 
-    It reports that the link between ports a and b is up or down, or is a hello from a to b, or subscribes to
-    the link's state (watch). In a report, origin is the CNA of the node that detected the change, and
-    sequence counts that node's reports. In a hello, origin is a, sequence is 0, and state "heard" means that
-    a hears b. In a watch, origin is the subscriber, and sequence is 0. State "acknowledged" confirms a report
-    and repeats its sequence, "watch acknowledged" confirms a watch; origin is then the confirming node.
+    The packet concerns the link between ports a and b. There are four kinds:
+
+    - a report that the link is up or down: origin is the CNA of the node that detected the change, and
+      sequence counts the reports of this node;
+    - a hello from a to b: origin is a, sequence is 0, and state "heard" means that a hears b;
+    - a watch, which subscribes to the link's state: origin is the subscriber, and sequence is 0;
+    - a confirmation: state "acknowledged" confirms a report and repeats its sequence, state "watch
+      acknowledged" confirms a watch; origin is the confirming node.
     """
 
     name = "LinkNotice"

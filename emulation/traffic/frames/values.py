@@ -156,7 +156,10 @@ class Flags(IntFlag):
 
 
 class Combine(IntEnum):
-    """Receiver's operation on arriving elements: COPY replaces its own, all others combine; REDUCE adds."""
+    """Operation that a receiver applies to arriving elements.
+
+    COPY replaces the receiver's own elements. All other operations combine both; REDUCE adds.
+    """
 
     REDUCE = 1
     COPY = 2

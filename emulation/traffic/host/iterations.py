@@ -40,7 +40,7 @@ MOST_FRAMES: Final = (PSN_MASK + 1) // WINDOWS
 @final
 @dataclass(frozen=True, slots=True)
 class IterationProfile:
-    """Timing of iterations: each computes for `compute_ps`, and sends in the last `overlap_ps` of that."""
+    """Timing of iterations: each computes for `compute_ps`, and sends from `overlap_ps` before the end on."""
 
     iterations: int = 1
     compute_ps: int = 0

@@ -91,8 +91,8 @@ class _Step:
 class Borrower:
     """The program of one node.
 
-    `requesters` are its connections by lender, `mailbox` is the node that receives its messages. `lost` is
-    the reason why it cannot continue, empty while it can. `report` is its outcome so far.
+    `requesters` are the program's connections by lender, and `mailbox` is the node that receives its
+    messages. `lost` is the reason why the program cannot continue, or empty. `report` is the outcome so far.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ def from_network(content: bytes, dtype: np.dtype[np.generic], operation: Combini
 
 
 def _ordered(bits: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return float32 bit patterns as integers of the same order, or such integers as bit patterns."""
+    """Convert float32 bit patterns to integers that are ordered like the floats, or the integers back."""
     return np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
 
 

@@ -63,8 +63,8 @@ class _Watches:
 class QueueRecorder:
     """A watch that samples every queue and flow of a testbed; see emulation.testbed.Watch.
 
-    Samples are `width_ps` apart at first. With more than 400 samples each two become one, which has the
-    larger depths, and the distance doubles.
+    Samples are `width_ps` apart at first. Above 400 samples, each pair of samples is merged into a sample
+    with the larger depths, and the distance between samples doubles.
     """
 
     def __init__(self, testbed: EmbeddedTestbed, jobs: Jobs, width_ps: int) -> None:
@@ -124,7 +124,7 @@ class QueueRecorder:
         return result
 
     def _halve(self) -> None:
-        """Join each two samples, the last ones first, so that the newest sample stays."""
+        """Merge pairs of samples, from the newest sample back, so that the newest sample stays."""
         self._width_ps *= 2
         pairs = range(len(self._times) - 1, 0, -2)
         self._depths = [_joined(self._depths, at) for at in pairs][::-1]

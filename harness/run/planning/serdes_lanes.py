@@ -33,7 +33,11 @@ _LANES_US = 1.0
 class LaneMove:
     """A move of SerDes lanes between dimensions at the start of a job.
 
-    The links have the rates `moving` from `at_ps` on and `after` from `done_ps` on, in bit/s by name.
+    Attributes:
+        at_ps: Begin of the move.
+        done_ps: End of the move.
+        moving: Rate of each link in bit/s during the move, by name of the link.
+        after: Rate of each link in bit/s after the move, by name of the link.
     """
 
     at_ps: int

@@ -106,7 +106,10 @@ def _chakra(path: Path, variant: str, folder: Path, *, packed: bool) -> None:
 
 
 def _prepared(path: Path, variant: str) -> tuple[str, Prepared, dict[str, Any]]:
-    """Return SCENARIO-VARIANT, the prepared variant, and the result.json of a folder of results, else {}."""
+    """Return the name SCENARIO-VARIANT, the prepared variant, and the results.
+
+    The results are the content of result.json if `path` is a folder of results, otherwise empty.
+    """
     import json
 
     from harness.errors import FormatError

@@ -46,7 +46,7 @@ def test_an_answer_that_nobody_waits_for_any_more_is_no_answer_to_the_next_order
         session = Session(machine, record)
         assert session.call("first", 1) == ("first", 1)
         released = tmp_path / "released"
-        with pytest.raises(MachineError, match=r"machine a: no answer to wait after 0\.01 s"):
+        with pytest.raises(MachineError, match=r"machine a: wait has no answer after 0\.01 s"):
             session.call("wait", str(released), seconds=0.01)
         released.touch()
         assert session.call("second", 2) == ("second", 2)
