@@ -299,7 +299,10 @@ class SACK(Packet):
 
 
 class CLH(Packet):
-    """Collective header, 16 bytes, this testbed's own; offset and length in the receiver's array are bytes."""
+    """Collective header, 16 bytes, this testbed's own.
+
+    offset and length are the position of the data in the receiver's array, in bytes.
+    """
 
     name = "CLH"
     fields_desc: ClassVar[list[AnyField]] = [
