@@ -103,9 +103,7 @@ class Links:
                 f"link {name} cannot be recorded: {error.strerror}", remedy="give another file"
             ) from error
         except ValueError as error:
-            raise TestbedError(
-                str(error), remedy="give 0 or 1, or leave the direction out to record both"
-            ) from error
+            raise TestbedError(str(error), remedy="leave the direction out to record both") from error
 
     def deadlocked(self) -> tuple[tuple[str, str, int], ...]:
         """Return (link, "from->to", VL) of each buffer in a cycle of buffers that wait for each other."""

@@ -293,7 +293,8 @@ class FramePool {
     static std::size_t class_of(std::size_t bytes) {
         const std::size_t step = bytes <= kLargeStep ? kStep : kLargeStep;
         const std::size_t size_class = (bytes + step - 1) / step * (step / kStep);
-        if (size_class > 0xFFFF) throw std::length_error("a frame of " + std::to_string(bytes) + " bytes");
+        if (size_class > 0xFFFF)
+            throw std::length_error("a frame cannot have " + std::to_string(bytes) + " bytes");
         return size_class;
     }
 #ifdef __SANITIZE_ADDRESS__

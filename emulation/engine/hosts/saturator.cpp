@@ -19,7 +19,7 @@ Saturator::Saturator(std::vector<std::string> frames, std::uint64_t at_first, Py
       at_first_(at_first),
       random_(std::move(random)),
       budget_(std::move(budget)) {
-    if (frames_.empty()) throw std::invalid_argument("no frames to send");
+    if (frames_.empty()) throw std::invalid_argument("there are no frames to send");
 }
 
 void Saturator::start(Time /*now*/, Actions& actions) {

@@ -28,7 +28,8 @@ void Loader::load() {
     std::unordered_set<std::string> names;
     for (const Json& node : list(json_, "pipelines", "program")) {
         const std::string name = text(node, "name", "pipelines");
-        if (!names.insert(name).second) throw ProgramError("pipelines: two are named '" + name + "'");
+        if (!names.insert(name).second)
+            throw ProgramError("pipelines: two pipelines are named '" + name + "'");
         if (name == "ingress") pipeline(node, p_.ingress);
         else if (name == "egress") pipeline(node, p_.egress);
         else throw ProgramError("pipelines: '" + name + "' is neither ingress nor egress");
@@ -50,7 +51,7 @@ std::shared_ptr<const Program> Program::load(const std::string& bmv2_json, bool 
         std::string reason = e.what();
         std::replace_if(
             reason.begin(), reason.end(), [](char c) { return static_cast<unsigned char>(c) > 126; }, '?');
-        throw ProgramError("program: not the JSON of a BMv2 program: " + reason);
+        throw ProgramError("program: it is not the JSON of a BMv2 program: " + reason);
     }
     const Translation* const translation = find_translation(fingerprint(bmv2_json));
     if (translation != nullptr && !traced) program->translation = *translation;

@@ -25,7 +25,7 @@ void Loader::arrays() {
         ArraySpec& a = p_.registers.emplace_back();
         common(node, a, "register_arrays");
         a.bits = number(node, "bitwidth", "register " + a.name, 2048);
-        if (a.bits == 0) throw ProgramError("register " + a.name + ": 0 bits");
+        if (a.bits == 0) throw ProgramError("register " + a.name + ": a cell has 0 bits");
     }
     for (const Json& node : list_or_none(json_, "meter_arrays", "program")) {
         MeterSpec& m = p_.meters.emplace_back();
@@ -55,7 +55,7 @@ void Loader::bind_direct() {
     const auto bound = [&](const Json& node, const std::string& where) {
         const std::string name = text(node, "binding", where);
         if (const Index<TableSpec> at = p_.tables.named(name)) return at;
-        throw ProgramError(where + ": unknown table '" + name + "'");
+        throw ProgramError(where + ": table '" + name + "' is unknown");
     };
     std::size_t i = 0;
     for (const Json& node : list_or_none(json_, "counter_arrays", "program")) {
@@ -90,13 +90,13 @@ Piece Loader::piece(const Json& node, const std::string& where) {
         out.bits = node.contains("bitwidth")
                        ? number(node, "bitwidth", where, 2048)
                        : static_cast<unsigned>(4 * (text(node, "value", where).size() - 2));
-        if (out.bits == 0) throw ProgramError(where + ": a constant of 0 bits");
+        if (out.bits == 0) throw ProgramError(where + ": a constant has 0 bits");
         out.slot = compile_.wide_constant(hex_limbs(value, std::max(64u, out.bits), where), out.bits).slot;
     } else if (type == "header") {
         out.kind = Piece::Kind::Header;
         out.header = compile_.header(value, where);
         const Header& h = p_.headers[out.header];
-        if (h.metadata) throw ProgramError(where + ": metadata hashed as a header");
+        if (h.metadata) throw ProgramError(where + ": metadata cannot be hashed as a header");
         out.valid = h.valid;
     } else {
         throw ProgramError(where + ": input of type '" + type + "' is not supported");
@@ -134,13 +134,13 @@ void Loader::checksums() {
         const Json& target = member(node, "target", where);
         const Field f = compile_.field(target, where);
         if (f.bits > 64 || f.variable || f.name == "$valid$")
-            throw ProgramError(where + ": a checksum of " + std::to_string(f.bits) + " bits");
+            throw ProgramError(where + ": a checksum cannot have " + std::to_string(f.bits) + " bits");
         const Index<Header> h = compile_.header(target[0], where);
         c.header_valid = p_.headers[h].metadata ? kNoSlot : p_.headers[h].valid;
         c.target = f.slot;
         c.bits = f.bits;
         c.calculation = p_.calculations.named(wanted);
-        if (!c.calculation) throw ProgramError(where + ": unknown calculation '" + wanted + "'");
+        if (!c.calculation) throw ProgramError(where + ": calculation '" + wanted + "' is unknown");
         c.verify = flag(node, "verify");
         c.update = flag(node, "update");
         if (node.contains("if_cond") && !node["if_cond"].is_null())

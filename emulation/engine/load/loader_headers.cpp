@@ -60,7 +60,7 @@ void Loader::type(Header& h, const Json& node, const std::string& where) {
         Field field;
         field.name = f[0];
         if (f[1] == "*") {
-            if (h.variable) throw ProgramError(where + ": two fields of variable length");
+            if (h.variable) throw ProgramError(where + ": two fields have a variable length");
             h.variable = field.variable = true;
             h.max_bytes = number(node, "max_length", where, kMostHeaderBytes);
         } else if (f[1].is_number_unsigned() && f[1] > 0 && f[1] <= kMostFieldBits) {
@@ -98,9 +98,9 @@ void Loader::headers() {
         Header h;
         h.name = text(node, "name", "headers");
         const std::string where = "header " + h.name;
-        if (!names.insert(h.name).second) throw ProgramError(where + ": a second one of that name");
+        if (!names.insert(h.name).second) throw ProgramError(where + ": the name is used twice");
         const auto found = types.find(text(node, "header_type", where));
-        if (found == types.end()) throw ProgramError(where + ": unknown header_type");
+        if (found == types.end()) throw ProgramError(where + ": the header_type is unknown");
         h.metadata = flag(node, "metadata");
         type(h, *found->second, where);
         header_by_id_[number(node, "id", where)] = p_.headers.next();
@@ -118,17 +118,18 @@ void Loader::groups() {
         std::vector<Index<T>> out;
         for (const Json& id : list(node, key, where)) {
             const auto at = id.is_number_unsigned() ? among.find(id.get<unsigned>()) : among.end();
-            if (at == among.end()) throw ProgramError(where + ": unknown id " + id.dump());
+            if (at == among.end()) throw ProgramError(where + ": id " + id.dump() + " is unknown");
             out.push_back(at->second);
         }
-        if (out.empty()) throw ProgramError(where + ": no elements");
+        if (out.empty()) throw ProgramError(where + ": there are no elements");
         return out;
     };
     for (const Json& node : list_or_none(json_, "header_unions", "program")) {
         HeaderUnion u{text(node, "name", "header_unions"), {}};
         u.headers = members(node, "header_ids", header_by_id_, "union " + u.name);
         for (const Index<Header> h : u.headers) {
-            if (p_.headers[h].metadata) throw ProgramError("union " + u.name + ": metadata as a member");
+            if (p_.headers[h].metadata)
+                throw ProgramError("union " + u.name + ": metadata cannot be a member");
             p_.headers[h].header_union = p_.unions.next();
             whole_.insert(p_.headers[h].name);
         }
@@ -140,9 +141,9 @@ void Loader::groups() {
         s.headers = members(node, "header_ids", header_by_id_, "stack " + s.name);
         for (const Index<Header> h : s.headers) {
             const Header &element = p_.headers[h], &first = p_.headers[s.headers[0]];
-            if (element.metadata) throw ProgramError("stack " + s.name + ": metadata as an element");
+            if (element.metadata) throw ProgramError("stack " + s.name + ": metadata cannot be an element");
             if (!same_type(element, first))
-                throw ProgramError("stack " + s.name + ": elements of different types");
+                throw ProgramError("stack " + s.name + ": the elements have different types");
             whole_.insert(element.name);
         }
         p_.stacks.push_back(std::move(s));
@@ -159,7 +160,7 @@ void Loader::groups() {
         for (const Index<HeaderUnion> u : s.unions)
             if (!std::equal(members_of(u).begin(), members_of(u).end(), members_of(s.unions[0]).begin(),
                             members_of(s.unions[0]).end(), same))
-                throw ProgramError("stack " + s.name + ": elements of different types");
+                throw ProgramError("stack " + s.name + ": the elements have different types");
         p_.stacks.push_back(std::move(s));
     }
 }
@@ -233,7 +234,7 @@ void Loader::standard() {
                     *slot = f.slot;
                 }
     if (s.egress_spec == kNoSlot || s.egress_port == kNoSlot || s.ingress_port == kNoSlot)
-        throw ProgramError("program: no v1model standard_metadata");
+        throw ProgramError("program: v1model's standard_metadata is missing");
     // The switch writes all these fields: give fields that the program lacks a slot, too.
     for (const auto& [name, slot, bits] : wanted)
         if (*slot == kNoSlot) *slot = compile_.new_slots(1);

@@ -18,10 +18,10 @@ void Loader::parser() {
     ByName by_name;
     for (const Json& s : states)
         by_name.emplace(text(s, "name", "parser"), Index<ParserState>(by_name.size()));
-    if (by_name.size() != states.size()) throw ProgramError("parser: two states of one name");
+    if (by_name.size() != states.size()) throw ProgramError("parser: two states have the same name");
     const Json& first = member(parsers[0], "init_state", "parser");
     const auto at = first.is_string() ? by_name.find(first.get<std::string>()) : by_name.end();
-    if (at == by_name.end()) throw ProgramError("parser: unknown state " + first.dump());
+    if (at == by_name.end()) throw ProgramError("parser: state " + first.dump() + " is unknown");
     p_.first_state = at->second;
     for (const Json& s : states) parser_state(s, by_name);
 }
@@ -33,7 +33,7 @@ std::size_t Loader::union_member(const Stack& stack, const Json& name, const std
     const std::string end = "." + text(name, where);
     for (std::size_t i = 0; i < headers.size(); ++i)
         if (p_.headers[headers[i]].name.ends_with(end)) return i;
-    throw ProgramError(where + ": no union member " + name.dump());
+    throw ProgramError(where + ": there is no union member " + name.dump());
 }
 
 ParserOp Loader::parser_op(const Json& call, const std::string& where) {
@@ -61,10 +61,10 @@ ParserOp Loader::parser_op(const Json& call, const std::string& where) {
             out.member = union_member(s, value[1], where);
             layout = p_.unions[s.unions[0]].headers[out.member];
         } else {
-            throw ProgramError(where + ": an extract of type '" + type + "'");
+            throw ProgramError(where + ": an extract cannot have type '" + type + "'");
         }
         const Header& h = p_.headers[layout];
-        if (h.metadata) throw ProgramError(where + ": metadata extracted");
+        if (h.metadata) throw ProgramError(where + ": metadata cannot be extracted");
         if (h.variable != (op == "extract_VL")) throw ProgramError(where + ": '" + op + "' of " + h.name);
         if (h.variable) {
             if (out.kind == ParserOp::Kind::Extract) out.kind = ParserOp::Kind::ExtractVariable;
@@ -166,7 +166,7 @@ void Loader::transition(const Json& node, ParserState& state, const ByName& stat
     const Json& next = member(node, "next_state", where);
     if (!next.is_null()) {
         const auto at = next.is_string() ? states.find(next.get<std::string>()) : states.end();
-        if (at == states.end()) throw ProgramError(where + ": unknown state " + next.dump());
+        if (at == states.end()) throw ProgramError(where + ": state " + next.dump() + " is unknown");
         t.next = at->second;
     }
     const Json& value = member(node, "value", where);
@@ -179,7 +179,7 @@ void Loader::transition(const Json& node, ParserState& state, const ByName& stat
         t.wide_mask = mask.is_null() ? std::vector<std::uint8_t>(bytes, 0xFF) : hex_bytes(mask, bytes, where);
         if (type == "parse_vset") {
             if (value.is_string()) t.value_set = p_.value_sets.named(value.get_ref<const std::string&>());
-            if (!t.value_set) throw ProgramError(where + ": unknown value set " + value.dump());
+            if (!t.value_set) throw ProgramError(where + ": value set " + value.dump() + " is unknown");
             ValueSet& set = p_.value_sets[t.value_set];
             set.fields.clear();
             for (const TransitionKey& k : state.key) set.fields.push_back(k.bits);
@@ -214,7 +214,8 @@ void Loader::parser_state(const Json& node, const ByName& states) {
         state.key_bytes += (state.key.back().bits + 7) / 8;
     }
     if (state.key_bytes > 8 * kMaxKeyLimbs)
-        throw ProgramError(where + ": a transition key of " + std::to_string(state.key_bytes) + " bytes");
+        throw ProgramError(where + ": a transition key cannot have " + std::to_string(state.key_bytes) +
+                           " bytes");
     for (const Json& t : list(node, "transitions", where)) transition(t, state, states, where);
     state.simple = state.key_bytes <= 8 &&
                    std::all_of(state.key.begin(), state.key.end(),
@@ -229,7 +230,8 @@ void Loader::deparser() {
     if (deparsers.size() != 1) throw ProgramError("deparsers: exactly one is supported");
     for (const Json& name : list(deparsers[0], "order", "deparser")) {
         p_.deparser.push_back(compile_.header(name, "deparser"));
-        if (p_.headers[p_.deparser.back()].metadata) throw ProgramError("deparser: metadata emitted");
+        if (p_.headers[p_.deparser.back()].metadata)
+            throw ProgramError("deparser: metadata cannot be emitted");
     }
     const Json& calls = list_or_none(deparsers[0], "primitives", "deparser");
     if (calls.empty()) return;

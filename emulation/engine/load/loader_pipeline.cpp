@@ -70,7 +70,7 @@ bool Loader::assign_directly(Action& action) {
 
 Index<Action> Loader::action(const Json& id, const std::string& where) const {
     const auto at = id.is_number_unsigned() ? action_by_id_.find(id.get<unsigned>()) : action_by_id_.end();
-    if (at == action_by_id_.end()) throw ProgramError(where + ": unknown action id " + id.dump());
+    if (at == action_by_id_.end()) throw ProgramError(where + ": action id " + id.dump() + " is unknown");
     return at->second;
 }
 
@@ -122,7 +122,7 @@ void Loader::pipeline(const Json& node, Place& start) {
         for (const Json& n : *among) {
             const std::string name = text(n, "name", "pipeline");
             if (!nodes.emplace(name, &n).second)
-                throw ProgramError("pipeline: two nodes named '" + name + "'");
+                throw ProgramError("pipeline: two nodes are named '" + name + "'");
             if (n.contains("expression") != (among == &conditionals))
                 throw ProgramError("node " + name + ": a conditional has an expression, and no table has");
         }
@@ -138,7 +138,7 @@ void Loader::pipeline(const Json& node, Place& start) {
         const auto add = [&](const Json& name) {
             if (name.is_null()) return;
             if (!name.is_string() || !nodes.contains(name.get<std::string>()))
-                throw ProgramError(where + ": unknown next node " + name.dump());
+                throw ProgramError(where + ": next node " + name.dump() + " is unknown");
             out.push_back(name);
         };
         if (n.contains("expression")) {
@@ -166,7 +166,7 @@ void Loader::pipeline(const Json& node, Place& start) {
     const Json& first = member(node, "init_table", "pipeline");
     if (!first.is_null()) {
         if (!first.is_string() || !nodes.contains(first.get<std::string>()))
-            throw ProgramError("pipeline: unknown init_table " + first.dump());
+            throw ProgramError("pipeline: init_table " + first.dump() + " is unknown");
         visit(visit, first.get<std::string>());
     }
     std::reverse(order.begin(), order.end());
@@ -270,19 +270,19 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
     if (type == "indirect" || type == "indirect_ws") {
         const std::string name = text(node, "action_profile", where);
         t.profile = p_.profiles.named(name);
-        if (!t.profile) throw ProgramError(where + ": unknown action profile '" + name + "'");
+        if (!t.profile) throw ProgramError(where + ": action profile '" + name + "' is unknown");
     } else if (type != "simple") {
-        throw ProgramError(where + ": a table of type '" + type + "'");
+        throw ProgramError(where + ": table type '" + type + "' is not supported");
     }
     unsigned key_limbs = 0;
     for (const Json& k : list(node, "key", where)) {
         t.keys.push_back(key(k, where));
         key_limbs += limbs(t.keys.back().bits);
     }
-    if (key_limbs > kMaxKeyLimbs) throw ProgramError(where + ": a key wider than the engine holds");
+    if (key_limbs > kMaxKeyLimbs) throw ProgramError(where + ": the key is wider than the engine holds");
     if (std::count_if(t.keys.begin(), t.keys.end(), [](const Key& k) { return k.kind == MatchKind::Lpm; }) >
         1)
-        throw ProgramError(where + ": more than one lpm field");
+        throw ProgramError(where + ": more than one field is lpm");
     const Json &ids = list(node, "action_ids", where), &names = list(node, "actions", where),
                &next = member(node, "next_tables", where);
     if (ids.size() != names.size()) throw ProgramError(where + ": action_ids and actions differ in length");
@@ -327,7 +327,7 @@ Key Loader::key(const Json& node, const std::string& where) const {
     const Json& target = member(node, "target", where);
     const bool validity = kind == "valid" && target.is_string();
     const Field f = compile_.field(validity ? Json{target, "$valid$"} : target, where);
-    if (f.variable) throw ProgramError(where + ": a field of variable length as key");
+    if (f.variable) throw ProgramError(where + ": a field of variable length cannot be a key");
     const std::string fallback = validity ? target.get<std::string>()
                                           : target[0].get<std::string>() + "." + target[1].get<std::string>();
     Key key{node.value("name", fallback), found->second, f.bits, f.slot, {}};

@@ -53,7 +53,7 @@ class Counter {
    private:
     void grow(std::size_t at) { cells_.resize(std::min(size_, std::bit_ceil(at + 1))); }
     void check(std::size_t at) const {
-        if (at >= size_) throw std::out_of_range("no such cell");
+        if (at >= size_) throw std::out_of_range("there is no such cell");
     }
     std::size_t size_;
     std::vector<Count> cells_;

@@ -60,7 +60,7 @@ void Wire::add_port(Index<Switch> switch_index, std::uint32_t port, const std::s
 }
 
 void Wire::set_rate(Index<Switch> switch_index, std::uint32_t port, double bits_per_second) {
-    if (!(bits_per_second > 0)) throw std::invalid_argument("a rate above 0 bit/s");
+    if (!(bits_per_second > 0)) throw std::invalid_argument("the rate must be above 0 bit/s");
     port_at(switch_index, port).ns_per_byte = 8e9 / bits_per_second;
 }
 

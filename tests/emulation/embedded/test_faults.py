@@ -87,7 +87,7 @@ def test_the_testbed_takes_a_host_link_down_and_says_so_of_its_port() -> None:
         (lambda t: t.set_link("npu0-npu7", False), TopologyError, "no link named 'npu0-npu7'"),
         (lambda t: t.set_host_link("npu7", False), TestbedError, "npu7 has no host port"),
         (lambda t: t.record("npu0-npu1", "/nowhere/x.pcap"), TestbedError, "No such file or directory"),
-        (lambda t: t.record("npu0-npu1", "/tmp/x.pcap", 3), TestbedError, "no direction 3"),
+        (lambda t: t.record("npu0-npu1", "/tmp/x.pcap", 3), TestbedError, "has no direction 3"),
     ],
 )
 def test_what_the_testbed_cannot_do_it_says(act: Callable, error: type[Exception], message: str) -> None:

@@ -255,7 +255,7 @@ def test_frames_on_their_way_keep_their_time_and_none_overtakes_another() -> Non
         ({"loss": float("nan")}, "link s0-s1: a loss of nan"),
         ({"rate_bps": 0}, "link s0-s1: a rate of 0 bit/s"),
         ({"rate_bps": -5}, "link s0-s1: a rate of -5 bit/s"),
-        ({"extra_delay_ps": -1}, "link s0-s1: a negative extra delay"),
+        ({"extra_delay_ps": -1}, "link s0-s1: the extra delay is negative"),
     ],
 )
 def test_what_is_no_impairment_is_refused_and_changes_nothing(how: dict[str, Any], message: str) -> None:

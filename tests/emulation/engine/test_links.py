@@ -89,8 +89,8 @@ def test_a_frame_larger_than_the_receive_buffer_is_an_error() -> None:
     ("settings", "message"),
     [
         ({"rate_bps": 0}, "link s0-s1: a rate of 0"),
-        ({"delay_ps": -1}, "link s0-s1: a negative delay"),
-        ({"credit_bytes": -1}, "link s0-s1: a negative buffer"),
+        ({"delay_ps": -1}, "link s0-s1: the delay is negative"),
+        ({"credit_bytes": -1}, "link s0-s1: a buffer is negative"),
         ({"scheduler": "fifo"}, "scheduler fifo is unknown; use strict, round-robin or deficit"),
         ({"scheduler": "deficit", "quanta": [64]}, "there are 1 quanta; give one for each of the 8 VLs"),
         ({"scheduler": "deficit", "quanta": [64] * 7 + [0]}, "link s0-s1: a quantum of 0 bytes for VL 7"),

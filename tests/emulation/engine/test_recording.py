@@ -47,6 +47,6 @@ def test_a_recording_that_cannot_be_says_why(tmp_path: Path) -> None:
     net, _, _, (link,) = chain(2)
     with pytest.raises(OSError, match=r"nowhere.*No such file or directory"):
         net.record(link, str(tmp_path / "nowhere" / "x.pcap"))
-    with pytest.raises(ValueError, match="link s0-s1: no direction 2"):
+    with pytest.raises(ValueError, match="link s0-s1 has no direction 2"):
         net.record(link, str(tmp_path / "x.pcap"), 2)
     assert not (tmp_path / "x.pcap").exists()

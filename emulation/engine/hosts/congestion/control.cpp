@@ -36,7 +36,7 @@ std::unique_ptr<CongestionControl> congestion_control(const std::string& name,
     if (name == "rccc") return std::make_unique<Rccc>(parameters, facts);
     if (name == "swift") return std::make_unique<Swift>(parameters, facts);
     if (name == "dcqcn") return std::make_unique<Dcqcn>(parameters, facts);
-    throw std::invalid_argument("congestion control " + name + ": there is no such algorithm");
+    throw std::invalid_argument("congestion control " + name + " does not exist");
 }
 
 }  // namespace railyard

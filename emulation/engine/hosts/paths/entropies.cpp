@@ -171,7 +171,7 @@ std::unique_ptr<Entropies> make_entropies(const std::string& name, std::uint32_t
     if (name == "bitmap") return std::make_unique<Bitmap>(count, seed);
     if (name == "reps") return std::make_unique<Reps>(count, seed);
     if (name == "mixed") return std::make_unique<Mixed>(count, seed);
-    throw std::invalid_argument("spraying " + name + ": there is no such algorithm");
+    throw std::invalid_argument("spraying algorithm " + name + " does not exist");
 }
 
 }  // namespace railyard

@@ -63,7 +63,7 @@ std::uint32_t PythonRandom::next() {
 }
 
 std::uint32_t PythonRandom::below(std::uint32_t limit) {
-    if (limit == 0) throw std::invalid_argument("a random number below 0");
+    if (limit == 0) throw std::invalid_argument("a random number needs a bound above 0");
     const int shift = 32 - std::bit_width(limit);
     for (;;)
         if (const std::uint32_t value = next() >> shift; value < limit) return value;

@@ -110,7 +110,8 @@ std::vector<std::uint32_t> TreeMember::lacking(std::uint16_t tree) const {
 void TreeMember::move(std::uint16_t number, const TreePort& port, SharedBlocks blocks, Time now,
                       Actions& actions) {
     const auto old = std::ranges::find(trees_, number, [](const Tree& each) { return each.port.tree; });
-    if (old == trees_.end()) throw std::invalid_argument("no tree " + std::to_string(number));
+    if (old == trees_.end())
+        throw std::invalid_argument("the member is in no tree " + std::to_string(number));
     std::vector<std::uint64_t> lacking;  // starts of the blocks, which identify them: blocks do not overlap
     for (std::size_t index = 0; index < old->lacking.size(); ++index)
         if (old->lacking[index]) lacking.push_back(old->blocks->all[index].start);

@@ -11,7 +11,7 @@ namespace {
 template <typename Map>
 auto find(const Map& map, const Json& name, const char* kind, const std::string& where) {
     const auto at = name.is_string() ? map.find(name.get<std::string>()) : map.end();
-    if (at == map.end()) throw ProgramError(where + ": unknown " + kind + " " + name.dump());
+    if (at == map.end()) throw ProgramError(where + ": " + kind + " " + name.dump() + " is unknown");
     return at->second;
 }
 
@@ -19,7 +19,8 @@ auto find(const Map& map, const Json& name, const char* kind, const std::string&
 
 Slot Compiler::new_slots(unsigned count, std::uint64_t initial) {
     const std::size_t at = p_.image.size();
-    if (at + count >= kNoSlot) throw ProgramError("program: more fields and constants than the engine holds");
+    if (at + count >= kNoSlot)
+        throw ProgramError("program: it has more fields and constants than the engine holds");
     p_.image.resize(at + count, initial);
     return static_cast<Slot>(at);
 }
@@ -47,7 +48,7 @@ void Compiler::reserve(unsigned parameter_limbs) {
 
 Slot Compiler::temporary(unsigned n) {
     if (temporaries_ + n > kTemporaries)
-        throw ProgramError("program: an expression larger than the engine computes at once");
+        throw ProgramError("program: an expression is larger than the engine computes at once");
     temporaries_ += n;
     return static_cast<Slot>(temporary_base_ + temporaries_ - n);
 }
@@ -144,12 +145,12 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
         node = &member(*node, "value", where);
     if (node->contains("op")) {
         if (text(*node, "op", where) != "access_field")
-            throw ProgramError(where + ": assignment to something that is no field");
+            throw ProgramError(where + ": the target of an assignment is no field");
         const HeaderRef to = header_ref(member(*node, "left", where), action, code, where);
         const Json& index = member(*node, "right", where);
         const Header& layout = p_.headers[to.layout];
         if (!index.is_number_unsigned() || index.get<std::size_t>() >= layout.fields.size())
-            throw ProgramError(where + ": no field " + index.dump());
+            throw ProgramError(where + ": there is no field " + index.dump());
         const Field& f = layout.fields[index.get<std::size_t>()];
         const Operand value = expression(source, action, code, where, f.bits);
         if (!to.dynamic) return store(f, value, code);
@@ -178,7 +179,7 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
                         static_cast<Slot>(index.at())});
         return;
     }
-    if (type != "field") throw ProgramError(where + ": assignment to something that is no field");
+    if (type != "field") throw ProgramError(where + ": the target of an assignment is no field");
     const Field f = target_field(member(*node, "value", where), where);
     store(f, expression(source, action, code, where, f.bits), code);
 }

@@ -41,7 +41,7 @@ Operand Compiler::constant_operand(const Json& value, const std::string& where) 
             bits = static_cast<unsigned>(64 * i + 64) - static_cast<unsigned>(std::countl_zero(words[i]));
     bits = std::max(1u, bits) + (negative ? 1 : 0);
     if (bits > kMostBits)
-        throw ProgramError(where + ": a constant of more than " + std::to_string(kMostBits) + " bits");
+        throw ProgramError(where + ": a constant has more than " + std::to_string(kMostBits) + " bits");
     words.resize(limbs(bits));
     if (negative) {
         bool carry = true;
@@ -84,7 +84,7 @@ Operand Compiler::expression(const Json& node, const Action* action, Code& code,
     if (type == "runtime_data" || type == "local") {
         if (action == nullptr || !value.is_number_unsigned() ||
             value.get<std::size_t>() >= action->parameters.size())
-            throw ProgramError(where + ": no action parameter " + value.dump());
+            throw ProgramError(where + ": there is no action parameter " + value.dump());
         const Parameter& p = action->parameters[value.get<std::size_t>()];
         return {p.slot, p.bits, limbs(p.bits)};
     }
@@ -141,7 +141,7 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
         const HeaderRef h = header_ref(left(), action, code, where);
         const unsigned index = right().is_number_unsigned() ? right().get<unsigned>() : ~0u;
         if (index >= p_.headers[h.layout].fields.size())
-            throw ProgramError(where + ": no field " + right().dump());
+            throw ProgramError(where + ": there is no field " + right().dump());
         return load(h, Index<Field>(index), code);
     }
     if (op == "?") {

@@ -31,7 +31,7 @@ Json parse_json(const std::string& text) {
 const Json& member(const Json& object, const char* key, const std::string& where) {
     if (!object.is_object()) throw ProgramError(where + ": an object was expected");
     const auto at = object.find(key);
-    if (at == object.end()) throw ProgramError(where + ": no '" + key + "'");
+    if (at == object.end()) throw ProgramError(where + ": '" + key + "' is missing");
     return *at;
 }
 

@@ -46,7 +46,7 @@ HeaderRef Compiler::header_ref(const Json& node, const Action* action, Code& cod
         const Json& which = member(at, "right", where);
         const auto& headers = p_.unions[u.layout].headers;
         if (!which.is_number_unsigned() || which.get<std::size_t>() >= headers.size())
-            throw ProgramError(where + ": no union member " + which.dump());
+            throw ProgramError(where + ": there is no union member " + which.dump());
         const auto index = which.get<std::size_t>();
         if (!u.dynamic) return {false, 0, headers[index]};
         const HeaderRef out{true, temporary(), headers[index]};
@@ -84,7 +84,8 @@ Operand Compiler::equal_headers(const Json& node, const Action* action, Code& co
     if (kind == "header_union" || kind == "dereference_union_stack") {
         // Unions are equal if the same member is valid in both and its fields are equal.
         const UnionRef a = union_ref(left, action, code, where), b = union_ref(right, action, code, where);
-        if (a.dynamic || b.dynamic) throw ProgramError(where + ": elements of a stack of unions compared");
+        if (a.dynamic || b.dynamic)
+            throw ProgramError(where + ": elements of a stack of unions cannot be compared");
         const auto &ha = p_.unions[a.layout].headers, &hb = p_.unions[b.layout].headers;
         code.push_back({Op::Move, 1, to, constant(0)});
         for (std::size_t i = 0; i < std::min(ha.size(), hb.size()); ++i) {
@@ -105,7 +106,7 @@ Index<Array> Compiler::array(const List<Array>& arrays, const Json& node, const 
                              const std::string& where) const {
     const std::string name = text(node, "value", where);
     if (const Index<Array> at = arrays.named(name)) return at;
-    throw ProgramError(where + ": unknown " + kind + " '" + name + "'");
+    throw ProgramError(where + ": " + kind + " '" + name + "' is unknown");
 }
 
 void Compiler::assign_variable(const Json& target, const Json& source, Code& code, const std::string& where) {
@@ -121,7 +122,7 @@ bool Compiler::header_primitive(const std::string& op, const Json& arguments, co
     const auto copy = [&](const HeaderRef& to, const HeaderRef& from) {
         const Header &a = p_.headers[to.layout], &b = p_.headers[from.layout];
         if (!same_type(a, b) || a.slots != b.slots)
-            throw ProgramError(where + ": headers of different types assigned");
+            throw ProgramError(where + ": headers of different types cannot be assigned");
         code.push_back({Op::CopyHeader,
                         static_cast<std::uint8_t>((to.dynamic ? 1 : 0) | (from.dynamic ? 2 : 0)),
                         to.operand(), from.operand()});

@@ -13,9 +13,9 @@ Channel::Channel(const LinkConfig& given, std::string called)
     if (config.rate_bps <= 0)
         throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) +
                                     " bit/s; it must be positive");
-    if (config.delay < 0) throw std::invalid_argument("link " + name + ": a negative delay");
+    if (config.delay < 0) throw std::invalid_argument("link " + name + ": the delay is negative");
     if (config.credit_bytes < 0 || config.queue_bytes < 0)
-        throw std::invalid_argument("link " + name + ": a negative buffer");
+        throw std::invalid_argument("link " + name + ": a buffer is negative");
     if (config.scheduler == Scheduler::Deficit)
         for (std::size_t vl = 0; vl < kVls; ++vl)
             if (const auto quantum = config.quanta[vl]; quantum <= 0)
@@ -201,7 +201,7 @@ void Channel::impair(const Impairment& how) {
     if (how.rate_bps && *how.rate_bps <= 0)
         throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(*how.rate_bps) +
                                     " bit/s; it must be positive");
-    if (how.extra_delay < 0) throw std::invalid_argument("link " + name + ": a negative extra delay");
+    if (how.extra_delay < 0) throw std::invalid_argument("link " + name + ": the extra delay is negative");
     wrong_ = how;
     rate_bps = how.rate_bps.value_or(config.rate_bps);
     instrumented = true;

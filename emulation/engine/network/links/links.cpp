@@ -154,8 +154,8 @@ void Links::set_seed(std::uint64_t seed_of_all) {
 
 void Links::record(Index<Link> link, std::optional<int> direction, const std::string& path) {
     if (direction && *direction != 0 && *direction != 1)
-        throw std::invalid_argument("link " + channels_[channel_of(link, 0)].name + ": no direction " +
-                                    std::to_string(*direction) + "; there are 0 and 1");
+        throw std::invalid_argument("link " + channels_[channel_of(link, 0)].name + " has no direction " +
+                                    std::to_string(*direction) + "; give 0 or 1");
     recordings_.push_back(std::make_shared<PcapFile>(path));
     for (int way = 0; way < 2; ++way)
         if (way == direction.value_or(way)) channels_[channel_of(link, way)].record(recordings_.back());
