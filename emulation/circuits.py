@@ -30,7 +30,7 @@ class CircuitRuntime(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Reconfiguration:
-    """Effect of a new map: circuits kept, torn down, and created; created ones are up at `dark_until_ps`."""
+    """Effect of a new map: circuits kept, torn down and created; new circuits are up at `dark_until_ps`."""
 
     kept: tuple[Circuit, ...]
     torn: tuple[Circuit, ...]

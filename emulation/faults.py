@@ -204,7 +204,7 @@ class Faults:
         return frozenset(link for link, holders in self._links.items() if holders)
 
     def set_rates(self, rates: Mapping[str, int]) -> None:
-        """Set the rates of links in bit/s from now on; a `rate` fault takes its share of these."""
+        """Set the rates of links in bit/s from now on; a `rate` fault takes its share of the new rates."""
         for link, rate in rates.items():
             self._rates[link] = rate
             for direction in (0, 1):

@@ -52,12 +52,12 @@ class Change:
 
     @property
     def standing(self) -> Fabric:
-        """Fabric with the old circuits that still stand: all of them until `turned`, then those that stay."""
+        """Fabric with the old circuits that still stand: all until `turned`, then only the kept circuits."""
         return self.stay if self.turned else self.before
 
 
 def without_turns(updates: Sequence[Update]) -> Sequence[Update]:
-    """Return the updates without those of tables that only restrict ingress and egress ports."""
+    """Return the updates, except updates of tables that only restrict ingress and egress ports."""
     if isinstance(updates, Updates):
         return updates.without(_TURNS)
     return tuple(update for update in updates if update.entry.table not in _TURNS)

@@ -148,7 +148,7 @@ class ControlLoop:
 
     @property
     def period_ps(self) -> int | None:
-        """Shortest period of hellos and LACPDUs; None without both."""
+        """Shortest period of hellos and LACPDUs; None if neither is sent."""
         senders = [sender for sender in (self._hellos, self.bonding) if sender is not None]
         return min((sender.period_ps for sender in senders), default=None)
 

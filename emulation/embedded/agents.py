@@ -36,7 +36,7 @@ class Agents:
         self.start(node)
 
     def start(self, node: str) -> None:
-        """Start the agent of a node and send its frames; a host of several agents starts its new ones."""
+        """Start the agent of a node and send its frames; a host of several agents starts its new agents."""
         with self._lock:
             call_engine(lambda: self._network.start(self._ports[node]))
 

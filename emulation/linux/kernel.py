@@ -62,7 +62,7 @@ def missing() -> Mapping[Feature, str]:
 
 
 def need(*features: Feature) -> None:
-    """Raise a MachineError that names those of the `features` that this kernel lacks, if any."""
+    """Raise a MachineError that names the `features` that this kernel lacks, if there are any."""
     lacking = [feature for feature in features if feature in missing()]
     if not lacking:
         return

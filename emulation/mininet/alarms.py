@@ -58,7 +58,7 @@ class Alarms:
         return bool(self._waiting)
 
     def seconds_left(self, until_ps: int | None) -> float | None:
-        """Return the real seconds until the next callback or `until_ps`, if earlier; None without either."""
+        """Return the real seconds until the next callback or `until_ps`; None if there is neither."""
         times = [self._waiting[0][0]] if self._waiting else []
         times += [] if until_ps is None else [until_ps]
         if not times or self._clock is None:

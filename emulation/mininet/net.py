@@ -219,7 +219,7 @@ class _Classes:
                 return True
 
             def defaultIntf(self) -> Any:
-                # An interface with an address, `ub0`, before the others.
+                # `ub0`, the interface with an address, comes before the other interfaces.
                 return max(self.intfs.values(), key=lambda intf: intf.ip is not None, default=None)
 
         def ends_of(link: _Link) -> set[str]:

@@ -21,10 +21,10 @@ class Teardown:
         self._actions.append(action)
 
     def run(self) -> None:
-        """Run all actions, the last first, once each.
+        """Run each action once, in reverse order.
 
         Raises:
-            TestbedError: Actions have failed; the others have run.
+            TestbedError: Actions have failed; all other actions have run.
         """
         actions, self._actions = self._actions, []
         problems: list[Exception] = []

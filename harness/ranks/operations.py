@@ -202,7 +202,7 @@ class Matching:
                     self._end(work, failed)
 
     def time_out(self, work: Work, after_ps: int) -> None:
-        """Fail a work, and its operation, after a wait as long as its timeout of `after_ps`."""
+        """Fail a work and its operation, because the work's timeout of `after_ps` is over."""
         pending = work.pending
         why = f"{work.call.kind} has no result within its timeout of {after_ps / 10**12:g} s"
         failed = Failed(why)

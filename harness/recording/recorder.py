@@ -283,7 +283,7 @@ def _called(job: str) -> str:
 
 
 def _round_trips(longest: Sequence[int]) -> list[float]:
-    """Return the longest measured round trip and the percentiles of all measured ones; zeros without any."""
+    """Return the longest round trip and percentiles of all round trips; zeros if none was measured."""
     ordered = sorted(rtt for rtt in longest if rtt)
     if not ordered:
         return [0.0] * (1 + len(RTT_PERCENTILES))

@@ -154,7 +154,7 @@ def _has_priorities(ready: Prepared) -> bool:
 
 
 def _largest_payload(ready: Prepared) -> int:
-    """Return the bytes of the largest payload of a frame, among those of jobs, a pool and trees."""
+    """Return the bytes of the largest payload of a frame that jobs, a pool or trees send."""
     pool = 0 if ready.pool is None else HEADER_BYTES + ready.pool.settings.size
     pool = max(pool, FRAME_BYTES) if ready.reduces else pool
     return max([pool, *(job.collective.payload_bytes for job in ready.jobs)])

@@ -82,7 +82,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def columns_of(records: Sequence[Record]) -> list[str]:
-    """Return the names of all columns: first those that describe a run, then axes and metrics."""
+    """Return the names of all columns: first columns that describe a run, then axes and metrics."""
     head = ["scenario", *HEAD]
     return [*head, *dict.fromkeys(key for record in records for key in record if key not in head)]
 

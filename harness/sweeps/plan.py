@@ -194,7 +194,7 @@ def _faulty(document: Document, key: str, value: Any) -> bool:
 
 
 def _joined(own: Study, options: Study) -> Study:
-    """Return the axes of the file joined with the axes of the options, which override those of the file."""
+    """Return the axes of the file joined with the axes of the options, which override axes of the file."""
     given = {key: getattr(options, key) for key in options.model_fields_set}
     return own.model_copy(update={**given, "set": {**own.set, **options.set}})
 

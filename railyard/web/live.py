@@ -59,7 +59,7 @@ class Live:
 
 
 def _outcome(result: Result) -> str:
-    """Return a sentence with the number of assertions that hold, and the values of those that fail."""
+    """Return a sentence with the number of assertions that hold, and the values of failed assertions."""
     verdict = result.verdict
     words = f"{verdict.held} of {len(verdict.assertions)} assertions hold"
     failing = [item for item in verdict.assertions if item.verdict == "fails"]

@@ -45,8 +45,8 @@ class Queues {
     void release(Partition& p, const Held& held, Time when);
     // Bring a channel up, or take it down and drop its frames; `p` is the partition of the sending end.
     void set_up(Partition& p, Index<Channel> index, bool up);
-    // Send a pause frame on a channel that is up, as a faulty sender does. stop: pause all classes; else
-    // resume those that the sender's own receive buffer does not pause. `p` is the sender's partition.
+    // Send a pause frame on a channel that is up, as a faulty sender does. stop: pause all classes. Otherwise
+    // resume the classes that the sender's own receive buffer does not pause. `p`: the sender's partition.
     void send_pause(Partition& p, Index<Channel> index, bool stop);
 
    private:

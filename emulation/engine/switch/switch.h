@@ -96,7 +96,7 @@ class Switch {
                        std::vector<std::pair<Bytes, Bytes>> values);  // value, mask; as wide as the key
 
    private:
-    // A Traversal borrowed from the program's idle ones for a scope.
+    // A Traversal borrowed for a scope from the idle Traversals of the program.
     class Lease {
        public:
         explicit Lease(Switch& owner);

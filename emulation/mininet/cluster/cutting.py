@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partition of a fabric's nodes over machines: about equally many on each, few links between (METIS)."""
+"""Partition of a fabric's nodes over machines: parts of similar size with few links between (METIS)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

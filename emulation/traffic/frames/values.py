@@ -100,7 +100,7 @@ class ReliableOpcode(IntEnum):
 
 
 class NextHeader(IntEnum):
-    """RTPH.nlp: the header that follows. All of these codes are this testbed's own."""
+    """RTPH.nlp: the header that follows; this testbed defines the codes."""
 
     CLH = 0x8
     SACK = 0x9

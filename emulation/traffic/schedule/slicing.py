@@ -132,7 +132,7 @@ class SliceTable:
 
     @cached_property
     def largest(self) -> int:
-        """Size of the largest slice in bytes, 0 without slices."""
+        """Size of the largest slice in bytes; 0 if there are no slices."""
         return max(self.size, default=0)
 
     @cached_property

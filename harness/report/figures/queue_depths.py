@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["queues_svg"]
 
-# Acknowledgements of many frames at once are no rate: flows are drawn by so many samples together.
+# Number of samples that are drawn together for a flow: an acknowledgement of many frames at once is no rate.
 _JOINED = 8
 
 

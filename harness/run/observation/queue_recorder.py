@@ -20,10 +20,10 @@ from harness.run.prepare import Prepared
 __all__ = ["MAX_FLOWS", "MAX_QUEUES", "QueueRecorder", "recorder_for"]
 
 MAX_QUEUES = 7
-"""Queues that a log keeps: the deepest ones."""
+"""Largest number of queues that a log keeps; the deepest queues are kept."""
 
 MAX_FLOWS = 7
-"""Flows that a log keeps: those with the most bytes."""
+"""Largest number of flows that a log keeps; the flows with the most bytes are kept."""
 
 _SAMPLES, _SAMPLES_OF_BOUND, _LEAST_PS = 400, 100, 10_000
 

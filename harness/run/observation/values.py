@@ -178,7 +178,7 @@ class FaultReport:
 class Recovery:
     """Reaction of the controllers to all faults of a run.
 
-    `converged_ps` is the time of the last table write, None without one.
+    `converged_ps` is the time of the last table write; None if there was none.
     """
 
     converged_ps: int | None

@@ -185,7 +185,7 @@ def device_lanes(count: int, planes: int, what: str) -> int:
 
 
 def plane_lanes(planes: int, lanes: int, what: str = "uplink_lanes") -> int:
-    """Return the lanes from an NPU to each plane; links inside a plane have equally many lanes.
+    """Return the lanes from an NPU to each plane; links inside a plane have as many lanes.
 
     TopologyError when the planes cannot share `lanes` equally; the message names the parameter `what`.
     """

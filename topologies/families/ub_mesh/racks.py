@@ -90,7 +90,7 @@ def ub_rack_1dfm_a(
     An NPU has x16 to LRS and x16 to four HRS. Derived: each of four planes has an LRS for each slot, with x4
     to the NPU of the slot on every board. One further LRS of a plane leads to CPUs and the spare NPU, and by
     x4 to each LRS of a slot. These are 36 LRS, the number in the paper's first version. Each HRS has x4 to
-    every NPU, and equally many lanes upwards, which are not in this fabric.
+    every NPU, and the same number of lanes upwards, which are not in this fabric.
     """
     shape, delay_ps = Shape.of(dims, 2), ns(delay_ns)
     thin = plane_lanes(planes, board_lanes, "board_lanes")
@@ -144,9 +144,9 @@ def ub_rack_1dfm_b(
 ) -> Fabric:
     """Build 1D-FM-B: boards in a full mesh, other boards and racks through HRS, CPUs through LRS.
 
-    An NPU has x32 to eight HRS; a plane has 4 LRS. Derived: each HRS has x4 to every NPU, and equally many
-    lanes upwards, which are not in this fabric. Each of the 16 LRS has x2 to the NPUs of every fourth board,
-    to the spare NPU and to the CPU.
+    An NPU has x32 to eight HRS; a plane has 4 LRS. Derived: each HRS has x4 to every NPU, and the same number
+    of lanes upwards, which are not in this fabric. Each of the 16 LRS has x2 to the NPUs of every fourth
+    board, to the spare NPU and to the CPU.
     """
     shape, delay_ps = Shape.of(dims, 2), ns(delay_ns)
     thin = plane_lanes(planes, DEVICE_UPLINK_LANES, "lanes towards LRS")

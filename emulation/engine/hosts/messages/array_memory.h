@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of NPU arrays. Freed memory is kept for the next arrays of the same size, as those of the next
-// variant or run: the kernel takes longer to provide and clear fresh memory than an agent takes to copy its
-// array.
+// Memory of NPU arrays. Freed memory is kept for the next arrays of the same size, such as the arrays of the
+// next variant or run: the kernel takes longer to provide and clear fresh memory than an agent takes to copy
+// its array.
 #pragma once
 
 #include <cstddef>

@@ -54,7 +54,8 @@ class PathDelays {
     bool is_slow(std::uint32_t path) const { return slow_[path] != 0; }
     bool in_use(std::uint32_t path) const { return rtt_[path] >= 0 && trial_[path] == 0; }
     bool is_only_one_in_use() const;
-    // Return the load-balance value of an idle working path without measurements, or on trial; none without.
+    // Return the load-balance value of an idle working path without measurements, or of a path on trial; none
+    // if there is no such path.
     std::optional<std::uint8_t> trial(std::uint8_t lb, const PathHealth& health) const;
 
     RoundTrips& trips_;

@@ -20,7 +20,7 @@ struct PausePolicy {
     std::uint32_t lanes = 0;         // lanes that may be paused, a bit each
 };
 
-// Classes that a pause frame stops, and classes that it resumes; a bit each.
+// Classes that a pause frame stops, and classes that it resumes, as bit masks.
 struct PauseOrder {
     std::uint8_t stop = 0, go = 0;
 };
@@ -47,7 +47,7 @@ class Pauses {
     // Sending end: return true if a lane is paused.
     bool stops(std::size_t lane) const { return (stopped_ >> class_of(lane) & 1u) != 0 && covers(lane); }
     void obey(PauseOrder order, Time now);
-    // End pauses that exceed the watchdog's limit; return their classes, a bit each.
+    // End pauses that exceed the watchdog's limit; return their classes as a bit mask.
     std::uint8_t expire(Time now);
     // Time of the next expiry; none without a pause or a watchdog.
     std::optional<Time> next_expiry() const;
