@@ -39,8 +39,8 @@ def transport_for(
     chosen, strategy = variant.transport, routing.strategy
     if chosen.window > MAX_PATH_WINDOW and chosen.connections is None and sources_know_paths(fabric, routing):
         raise ScenarioError(
-            f"`transport.window` is {chosen.window}, but sources know their paths, which takes a window of "
-            f"at most {MAX_PATH_WINDOW} frames",
+            f"`transport.window` is {chosen.window}, but sources know their paths, so a window has at "
+            f"most {MAX_PATH_WINDOW} frames",
             remedy=f"give up to {MAX_PATH_WINDOW}, or take a fabric whose switches choose the paths",
         )
     if strategy.spray and chosen.connections is not None:

@@ -176,7 +176,7 @@ halved, boundless = kind(half), kind(once_round, lambda capacity: None)
         ),
         (
             "collective: {kind: {python: 'own.py:incomplete'}}\n",
-            "without values of ranks [1, 2, 3, 4, 5, 6]; correct the transfers that own.py:incomplete returns",
+            "without values of ranks [1, 2, 3, 4, 5, 6]; correct the transfers that own.py:incomplete",
         ),
         (
             "collective: {algorithm: multi-ring, elements: 6400, grid: [2, 4]}\n",
