@@ -159,7 +159,8 @@ def _read(path: Path, text: str) -> _File:
         if key in values:
             file.refuse(line, f"{key} is given twice")
         high = _MAX_NS if key.endswith("_ns") or key.startswith("queue") else 3 if key == "tiers" else _MAX
-        low = 2 if key in ("nodes", "tiers") else 0 if key.endswith("latency_ns") or key.startswith("queue") else 1
+        may_be_0 = key.endswith("latency_ns") or key.startswith("queue")
+        low = 2 if key in ("nodes", "tiers") else 0 if may_be_0 else 1
         values[key] = file.number(line, key, words, low, high)
     _complete(file, line)
     return file

@@ -264,8 +264,8 @@ def _stalls(rank: RankTrace, changes: Sequence[_Change]) -> list[int]:
     """Return the longest silence of a rank that belongs to each change, counted from the change, in ps.
 
     A silence belongs to the first fault that happens during the silence. Without such a fault it belongs to
-    the last fault before the silence. The end of a fault (`up`, `clear`) and an added delay own a silence only
-    if no other change does.
+    the last fault before the silence. The end of a fault (`up`, `clear`) and an added delay own a silence
+    only if no other change does.
     """
     longest = [0] * len(changes)
     for silent_ps, until_ps in rank.silences:
