@@ -13,7 +13,7 @@ from typing import final
 
 from topologies import HOST_PORT, End, Fabric, Link, Node, TopologyError
 from topologies.model.circuits import circuit_of
-from topologies.model.places import boards, domains, planes
+from topologies.model.places import boards, domains, nic_planes, planes
 
 __all__ = ["LinkDirection", "TARGET_KINDS", "Target", "TargetKind", "find_target"]
 
@@ -209,6 +209,10 @@ def _group(
     return _nodes(fabric, f"{kind} {number}", groups[number])
 
 
+def _planes(fabric: Fabric) -> Sequence[Sequence[Node]]:
+    return planes(fabric) or nic_planes(fabric)
+
+
 TARGET_KINDS: Mapping[str, TargetKind] = MappingProxyType(
     {
         "link": TargetKind(_link),
@@ -219,7 +223,7 @@ TARGET_KINDS: Mapping[str, TargetKind] = MappingProxyType(
         "gpu": TargetKind(_npu),
         "board": TargetKind(partial(_group, "board", boards), numbered=True),
         "domain": TargetKind(partial(_group, "domain", domains), numbered=True),
-        "plane": TargetKind(partial(_group, "plane", planes), numbered=True),
+        "plane": TargetKind(partial(_group, "plane", _planes), numbered=True),
         "circuit": TargetKind(_circuit),
     }
 )

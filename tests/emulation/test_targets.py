@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from emulation.targets import Target, find_target
-from topologies import Fabric, TopologyError, rail_only, ub_pod, ub_rack_clos, ub_rack_lrs
+from topologies import Fabric, TopologyError, hpn, rail_only, ub_pod, ub_rack_clos, ub_rack_lrs
 
 rack = cache(ub_rack_lrs)
 pod = cache(ub_pod)
@@ -62,6 +62,19 @@ def test_planes_are_counted_rack_by_rack(fabric, count: int) -> None:
     assert last.links
     with pytest.raises(TopologyError, match=f"its planes are 0 to {count - 1}"):
         find_target(fabric(), "plane", count)
+
+
+def test_a_plane_of_hpn_is_the_switches_behind_one_port_of_the_nics() -> None:
+    fabric = hpn(2, 2, 2, aggs=2, pods=2, cores=2)
+    plane = find_target(fabric, "plane", 1)
+    tors = {f"tor{segment}.{rail}.1" for segment in range(4) for rail in range(2)}
+    aggs = {f"agg{pod}.1.{number}" for pod in range(2) for number in range(2)}
+    assert set(plane.nodes) == tors | aggs | {"core1.0", "core1.1"}
+    with pytest.raises(TopologyError, match="its planes are 0 to 1"):
+        find_target(fabric, "plane", 2)
+    for joined in (hpn(2, 2, 2, planes=1), hpn(2, 2, 2, tors="single"), rail_only()):
+        with pytest.raises(TopologyError, match="it has no planes"):
+            find_target(joined, "plane", 0)
 
 
 def test_the_spare_is_an_npu_and_has_a_side_of_its_own() -> None:

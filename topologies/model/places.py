@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boards, racks, domains and planes of a fabric, derived from coordinates and links."""
 
+from topologies.model.computed_once import computed_once
 from topologies.model.fabric import Fabric, Node, NodeKind
 
-__all__ = ["NIC", "boards", "domains", "nic_ports", "planes", "racks"]
+__all__ = ["NIC", "boards", "domains", "nic_planes", "nic_ports", "plane_of", "planes", "racks"]
 
 # Name of an endpoint's port to the network between domains; with several ports a number follows.
 NIC = "nic"
@@ -30,6 +31,37 @@ def racks(fabric: Fabric) -> list[list[Node]]:
 def nic_ports(node: Node) -> tuple[int, ...]:
     """Return the NIC ports of an endpoint, which lead out of its domain; empty for any other node."""
     return tuple(port.number for port in node.ports if port.name.startswith(NIC) and not node.is_switch)
+
+
+@computed_once
+def plane_of(fabric: Fabric) -> dict[str, int]:
+    """Return the plane of each ToR, and of each switch above ToRs of a single plane.
+
+    The number of a plane is the number, from 0, of the NIC port that leads to its ToRs.
+    """
+    planes_below: dict[str, set[int]] = {}
+    for node in fabric.nodes:
+        for number, port in enumerate(nic_ports(node)):
+            if (tor := fabric.peer(node.name, port)) is not None:
+                planes_below.setdefault(tor.node, set()).add(number)
+    for node in sorted(fabric.nodes, key=lambda node: node.tier):
+        for neighbour in fabric.neighbours(node.name) if node.is_switch else ():
+            if fabric.node(neighbour).tier > node.tier:
+                planes_below.setdefault(neighbour, set()).update(planes_below.get(node.name, ()))
+    return {name: next(iter(below)) for name, below in planes_below.items() if len(below) == 1}
+
+
+def nic_planes(fabric: Fabric) -> list[list[Node]]:
+    """Return the switches of each plane of a fabric whose NICs have several ports, in the order of the ports.
+
+    The result is empty if NICs have one port, or if a switch joins several planes.
+    """
+    numbers = plane_of(fabric)
+    count = max(numbers.values(), default=0) + 1
+    above = {node.name for node in fabric.nodes if node.is_switch and node.level}
+    if count == 1 or above - numbers.keys():
+        return []
+    return [[node for node in fabric.nodes if numbers.get(node.name) == plane] for plane in range(count)]
 
 
 def domains(fabric: Fabric) -> list[list[Node]]:

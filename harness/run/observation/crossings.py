@@ -12,9 +12,9 @@ from controller.recovery.lacp import tor_numbers
 from controller.tables.segments.rails import rail_of
 from emulation.testbed import SwitchReport
 from topologies import Fabric
-from topologies.model.computed_once import computed_once
+from topologies.model.places import plane_of
 
-__all__ = ["cross_plane_frames", "cross_rail_frames", "plane_of"]
+__all__ = ["cross_plane_frames", "cross_rail_frames"]
 
 # Index in the counter `drops` for frames to another rail, from p4/include/types.p4.
 _FOREIGN_RAIL = 12
@@ -53,22 +53,6 @@ def _sent_by_port(client: P4RuntimeClient, nodes: Sequence[str]) -> Iterator[tup
     for first in range(0, len(nodes), _NODES_AT_ONCE):
         cells = client.read_counters(nodes[first : first + _NODES_AT_ONCE], "tx_by_port_vl")
         yield from ((node, SwitchReport.of(own.packets, 0, 0).sent) for node, own in cells.items())
-
-
-@computed_once
-def plane_of(fabric: Fabric) -> dict[str, int]:
-    """Return the plane of each ToR, and of each switch above ToRs of a single plane.
-
-    The number of a plane is the number, from 0, of the NIC port that leads to its ToRs.
-    """
-    planes_below: dict[str, set[int]] = {}
-    for (tor, _), number in tor_numbers(fabric).items():
-        planes_below.setdefault(tor, set()).add(number)
-    for node in sorted(fabric.nodes, key=lambda node: node.tier):
-        for neighbour in fabric.neighbours(node.name) if node.is_switch else ():
-            if fabric.node(neighbour).tier > node.tier:
-                planes_below.setdefault(neighbour, set()).update(planes_below.get(node.name, ()))
-    return {name: next(iter(planes)) for name, planes in planes_below.items() if len(planes) == 1}
 
 
 def cross_plane_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:

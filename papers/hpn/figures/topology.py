@@ -11,12 +11,11 @@ from controller import Exact, Lpm, make_plan
 from controller.path_probing import PathProbe
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
-from harness.run.observation.crossings import plane_of
 from papers.claims import Measured, Progress, Values
 from papers.hpn.figures.runs import small
 from topologies import Fabric, NodeKind, dcn_plus, hpn
 from topologies.model.checks import lane_audit, problems
-from topologies.model.places import nic_ports
+from topologies.model.places import nic_ports, plane_of
 
 __all__ = ["choice_points", "choices", "left_their_plane", "planes", "sizes"]
 
