@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 _FAILED = 1
+_NO_LAB = 2  # exit code for a folder that is no lab folder
 
 # Seconds between two checks for changed files in `railyard lab watch`.
 _LOOK_SECONDS = 0.5
@@ -241,19 +242,26 @@ def verify(
     """Repeat the check of each folder with the seed in its report.json, and compare files and outcome.
 
     Exit code 0: every report is confirmed; 1: a report is not, for the printed reason; 2: a folder is not a
-    folder of a lab.
+    folder of a lab. A folder that cannot be checked does not end the command.
     """
+    from harness.errors import LabError
     from harness.lessons.folder import lab_of
     from harness.lessons.report import disagreement, read_report
 
-    wrong = 0
+    code = 0
     for folder in folders:
-        lab, report = lab_of(folder, lab_name), read_report(folder)
+        try:
+            lab, report = lab_of(folder, lab_name), read_report(folder)
+        except LabError as ex:
+            if len(folders) == 1:
+                raise
+            code = _NO_LAB
+            _say(f"{folder}: {ex}")
+            continue
         why = "there is no report.json" if report is None else disagreement(report, folder, lab, repeat=True)
-        wrong += bool(why)
+        code = max(code, _FAILED) if why else code
         _say(f"{folder}: {why or 'the report holds'}")
-    if wrong:
-        raise typer.Exit(_FAILED)
+    raise typer.Exit(code)
 
 
 @app.command(cls=Command)
@@ -266,7 +274,8 @@ def grade(
     """Check every folder of a class with a new seed, and write a table as grades.csv and grades.html.
 
     A folder that contains students' folders stands for all of them. The table also has a line for an empty
-    folder, and for code that never ends. The folders are not changed.
+    folder, and for code that never ends. The folders are not changed. A name that is no folder ends the
+    command before it writes.
 
     Exit code 0: the table is written, with any grades; 2 or 3: the table is not written.
     """
@@ -276,6 +285,9 @@ def grade(
     from harness.lessons.grading import grade as grade_folders
     from harness.output import output_folder
 
+    for folder in folders:
+        if not folder.is_dir():
+            raise typer.BadParameter(f"{folder} is no folder; nothing was graded", param_hint="FOLDER")
     folders = [own for folder in folders for own in folders_of_class(folder)]
     with output_folder(to) as target, counting(len(folders), "folders") as advance:
         grades = grade_folders(folders, lab_name, jobs=jobs, on_grade=lambda _: advance())

@@ -127,3 +127,22 @@ def test_start_prints_a_command_that_works(tmp_path: Path):
     checked = subprocess.run(printed, shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert checked.returncode == 1
     assert "1 of 3 stages pass" in checked.stdout
+
+
+def test_a_folder_without_a_lab_does_not_end_the_verification_of_others(tmp_path: Path):
+    (tmp_path / "aaa").mkdir()
+    lab("start", 3, tmp_path / "b")
+    lab("check", tmp_path / "b")
+    verified = lab("verify", tmp_path / "aaa", tmp_path / "b")
+    assert verified.exit_code == 2
+    assert "aaa: " in verified.output
+    assert "b: the report holds" in verified.output
+
+
+def test_a_name_that_is_no_folder_leaves_the_table_of_grades_as_it_is(tmp_path: Path):
+    lab("start", 3, tmp_path / "a")
+    assert lab("grade", tmp_path / "a", "--out", tmp_path / "grades").exit_code == 0
+    table = (tmp_path / "grades" / "grades.csv").read_text()
+    refused = lab("grade", tmp_path / "nowhere", "--out", tmp_path / "grades")
+    assert refused.exit_code == 2
+    assert (tmp_path / "grades" / "grades.csv").read_text() == table
