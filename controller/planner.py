@@ -128,8 +128,8 @@ def _names(plan: Plan) -> tuple[str, ...]:
 def _candidates(routing: Scheme, pairs: PairColumns, reused: Reused, names: tuple[str, ...]) -> PathColumns:
     """Return the candidate paths of each pair.
 
-    Without failed links, the fabric and `names` determine the candidates. The fabric's cache then has those
-    of the last plan, so that only new pairs are searched.
+    While no link has failed, the candidates depend on the fabric and `names` only. The candidates of such a
+    plan are cached with the fabric, so that the next plan searches only pairs that the cache lacks.
     """
     known = reused.candidates
     stored = {} if routing.finder.failed else _known_candidates(routing.fabric)

@@ -82,11 +82,11 @@ def allocate(
 def allocate_by_spine(
     counts: Ints, ports: int, standing: CircuitPlan | None = None, *, working: np.ndarray | None = None
 ) -> CircuitPlan:
-    """Allocate the demand of each spine, (H, P, P); few standing circuits move.
+    """Allocate circuits to the demand of each spine between Pods, `counts`, (H, P, P); few of them move.
 
-    A group whose demand did not change keeps its circuits. `ports`, `standing` and `working` are those of
-    `allocate`. PlanError if a Pod asks for more circuits than the working pairs of the spine allow; the error
-    names both.
+    A spine whose demand did not change keeps its circuits. `ports`, `standing` and `working` mean what they
+    mean for `allocate`. PlanError names a spine, and a Pod that asks for more circuits than the working pairs
+    of the spine allow.
     """
     counts = np.asarray(counts)
     spines, n = counts.shape[0], counts.shape[-1]

@@ -149,7 +149,14 @@ def _count_standing(standing: Entries, wanted: Entries, n: int, cuts: _Cuts) -> 
 
 
 def _sum_bounds(sums: Ints, n0: Ints, size: Ints, limited: bool) -> tuple[Ints, Ints]:
-    """Return bounds of the row and column sums of the first half, (blocks, 2 n)."""
+    """Return the least and the largest sum of each row and column in the first half of its block.
+
+    Args:
+        sums: Sums of the whole block: n rows, then n columns. All results have this shape, (blocks, 2 n).
+        n0: Number of slots of the first half, (blocks, 1).
+        size: Number of slots of the block, (blocks, 1).
+        limited: A slot holds at most one circuit of a row or column. Otherwise each half gets its share.
+    """
     if limited:
         return np.maximum(sums - (size - n0), 0), np.minimum(sums, n0)
     share, rest = np.divmod(sums * n0, size)

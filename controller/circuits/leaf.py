@@ -22,7 +22,7 @@ __all__ = ["leaf_plan", "leaf_spine_load", "leaf_split", "pod_centric_split"]
 
 
 def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
-    """Return each spine's part of a demand between n leaves, (spines, n, n), symmetric.
+    """Return the part of a demand between n leaves that each spine carries, (spines, n, n), symmetric.
 
     For even tau, a leaf has at most tau units of demand at each spine. PlanError names a leaf that asks for
     more than spines * tau.
@@ -48,11 +48,12 @@ def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None 
 def pod_centric_split(
     leaves: Ints, leaves_per_pod: int, counts: Ints, rng: np.random.Generator | None = None
 ) -> Ints:
-    """Return each spine's part of a demand between n leaves, (spines, n, n), for given circuits of Pods.
+    """Return the part of a demand between n leaves that each spine carries, (spines, n, n).
 
-    This baseline ignores leaves. Each unit of demand between two Pods takes one of their circuits, `counts`,
-    (spines, P, P). Inside a Pod, units take the spines in turn. Units are assigned in order of leaves, or at
-    random with `rng`, as hashing does. PlanError if two Pods have fewer circuits than units of demand.
+    This baseline ignores leaves. Each unit of demand between two Pods takes one of the circuits between them;
+    `counts`, (spines, P, P), is the number of circuits by spine and Pods. Inside a Pod, units take the spines
+    in turn. Units are assigned in order of leaves, or at random with `rng`, as hashing does. PlanError if two
+    Pods have fewer circuits than units of demand.
     """
     leaves = np.asarray(leaves, np.int64)
     spines, pods, _ = counts.shape

@@ -114,7 +114,10 @@ def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) ->
 
 
 def check_sums(matrix: Ints, pairs: int) -> Ints:
-    """Return a square matrix of 0 or more as int64; PlanError if a row or column has more than `pairs`."""
+    """Return a matrix of demand as int64; PlanError if a row or column asks for more than `pairs` circuits.
+
+    PlanError too if the matrix is not square, has an entry below 0 or a diagonal entry other than 0.
+    """
     matrix = check_matrix(matrix)
     if (own := np.flatnonzero(np.diagonal(matrix))).size:
         pod = own[0]
@@ -125,7 +128,8 @@ def check_sums(matrix: Ints, pairs: int) -> Ints:
         sums = matrix.sum(axis=axis)
         if (over := np.flatnonzero(sums > pairs)).size:
             raise PlanError(
-                f"{what} {over[0]} has {sums[over[0]]} circuits, but there are only {pairs} pairs",
+                f"{what} {over[0]} asks for {sums[over[0]]} circuits, more than the {pairs} pairs of optical "
+                "switches carry",
                 remedy="share the demand over more spines, or lower it",
             )
     return matrix

@@ -227,7 +227,7 @@ class _Placement:
         self._put_circuit(int(slot), int(a[0]), int(b[0]))
 
     def take_displaced(self) -> list[tuple[int, int]]:
-        """Return the pairs of Pods that have lost circuits since the last call."""
+        """Return the pairs of Pods that have lost circuits since the last call and still miss some."""
         pairs, self._displaced = self._displaced, set()
         return [pair for pair in sorted(pairs) if self.missing[pair] > 0]
 

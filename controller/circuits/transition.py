@@ -204,7 +204,7 @@ def circuit_shortages(
 
 
 def _highest_averages(count: int, weights: Mapping[str, int]) -> dict[str, int]:
-    """Share `count` among the weights by highest averages (Sainte-Laguë)."""
+    """Return whole shares of `count` in proportion to the weights, by highest averages (Sainte-Laguë)."""
     counts = dict.fromkeys(weights, 0)
     for _ in range(count):
         counts[max(weights, key=lambda name: weights[name] / (2 * counts[name] + 1))] += 1

@@ -67,7 +67,7 @@ class RankOrder:
         return Direction(_GROUP, rank[neighbour] > rank[node])
 
     def directions(self, fabric: Fabric) -> NDArray[np.int32]:
-        """Return the direction of every hop, as 2 * group + 1 if it goes up, by hop number."""
+        """Return the direction of every hop by number: 2 * group, plus 1 if the hop goes up."""
         hops, rank = columns(fabric), ranks(fabric)
         height = np.array([rank[name] for name in hops.names])
         return 2 * _GROUP + (height[hops.heads] > height[hops.tails]).astype(np.int32)

@@ -71,7 +71,7 @@ class StageOrder:
         return Direction(self.stages[_stage(a, b, dimension, self.groups)], goes_up)
 
     def directions(self, fabric: Fabric) -> NDArray[np.int32]:
-        """Return the direction of every hop, as 2 * group + 1 if it goes up, by hop number."""
+        """Return the direction of every hop by number: 2 * group, plus 1 if the hop goes up."""
         hops = columns(fabric)
         tail_tier, head_tier = hops.tiers[hops.tails], hops.tiers[hops.heads]
         # The stage of a hop depends on these five values only; they have few combinations.
@@ -182,7 +182,7 @@ def _stage(node: Node, neighbour: Node, dimension: int | None, groups: tuple[tup
     if dimension is not None:
         return _mesh(height, next(number for number, group in enumerate(groups) if dimension in group))
     what = _AMONG if neighbour.level == height else _LEAVE
-    # Inside a domain (level 0), hops to higher and lower tiers both come before any climb, as in a mesh.
+    # Inside a domain (level 0), hops up and hops down both come before the first hop out of the domain.
     if neighbour.tier > node.tier or (not height and what == _AMONG):
         return (False, height, what, 0)
     return (True, -height, what, 0)

@@ -103,7 +103,9 @@ def analyse(
     *,
     refused: bool = True,
 ) -> Analysis:
-    """Analyse every simple path of up to `max_hops` hops from some sources to all endpoints.
+    """Count the paths that the rules admit, and look for a cycle in their channel dependency graph.
+
+    The paths are all simple paths of up to `max_hops` hops from the sources to all endpoints.
 
     Args:
         fabric: The fabric.

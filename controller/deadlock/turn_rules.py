@@ -100,7 +100,7 @@ class HopOrder(Protocol):
         ...
 
     def directions(self, fabric: Fabric) -> NDArray[np.int32]:
-        """Return the direction of every hop, as 2 * group + 1 if it goes up, by hop number."""
+        """Return the direction of every hop by number: 2 * group, plus 1 if the hop goes up."""
         ...
 
 

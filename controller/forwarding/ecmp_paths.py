@@ -113,7 +113,10 @@ def _selected(
 
 
 def _routes(candidates: PathColumns, nodes: NDArray[np.int32]) -> Routes:
-    """Return routes from 16 rows of `nodes` for each pair; equal paths of a pair are stored once."""
+    """Return the routes of all pairs; equal paths of a pair are stored once.
+
+    Rows 16 p to 16 p + 15 of `nodes` have the nodes of the paths of pair p, a row for each bucket.
+    """
     count = len(candidates.pairs)
     equal = np.ones((count, BUCKETS, BUCKETS), np.bool_)
     for begin in range(1, nodes.shape[1], _NODES_A_WORD):

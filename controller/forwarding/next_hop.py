@@ -141,7 +141,7 @@ def _group(tables: TableSource, node: str, destination: str) -> EcmpGroup | None
 
 @computed_once
 def _routing_action(tables: TableSource, node: str, destination: str) -> Entry | DropReason:
-    """Return the entry with the port or the group of a destination, or the reason of a drop."""
+    """Return the entry that gives a node's port or group for a destination, or the reason of a drop."""
     return _pipeline(tables, node).routing_action(tables.finder.fabric.node(destination).address)
 
 

@@ -66,7 +66,8 @@ def compress(weights: Floats, levels: int, samples: int = SAMPLES, seed: int = 0
     """
     if levels < 1 or samples < 1:
         raise PlanError(
-            f"{levels} levels and {samples} samples were given", remedy="give at least one of each"
+            f"expected at least 1 level and 1 sample, got {levels} levels and {samples} samples",
+            remedy="give at least one of each",
         )
     rng = np.random.default_rng(seed)
     best: Ints = np.zeros(len(weights), np.int64)

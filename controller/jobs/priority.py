@@ -25,7 +25,7 @@ __all__ = ["HORIZON", "LIMITS", "correction", "corrections", "priority_gains", "
 
 # Iterations of the longer job for which each order runs.
 HORIZON = 24
-# Lowest and highest k.
+# Limits of k, Crux's correction of a job's intensity.
 LIMITS = (0.01, 100.0)
 
 # Number of the only link.

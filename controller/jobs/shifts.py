@@ -62,7 +62,7 @@ def interleaving_shifts(
     shifts = np.zeros(number)
     sharing = (busy > 0).astype(np.float32)
     sharing = (sharing @ sharing.T) > 0
-    # The longest job comes first: it determines the circle of its group.
+    # The longest job comes first: the circle of its group is a whole number of its iterations.
     for first in np.argsort(-length, kind="stable").tolist():
         if groups[first] >= 0 or not sending[first]:
             continue
@@ -152,7 +152,7 @@ def largest_excess(
 ) -> float:
     """Return the excess of demand over capacity on the worst link, as a share of the link's capacity.
 
-    The excess of a link is its mean over a circle of `circle` seconds.
+    The excess of a link is averaged over `circle` seconds, the period in which all jobs' sending repeats.
     """
     moments = (np.arange(960) + 0.5) / 960 * circle
     demand = np.zeros((len(rates), len(moments)))

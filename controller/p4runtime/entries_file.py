@@ -224,7 +224,7 @@ def _match(name: str, value: Any, kind: type[Match] | None) -> Match:
 
 
 def _number(name: str, value: Any) -> int:
-    """Return the number of a value: a number, its text, an IP address or a MAC."""
+    """Return a value of an entries file as an integer; it may be the text of a number, IP address or MAC."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     readers: tuple[Callable[[str], int], ...] = (

@@ -43,7 +43,7 @@ _MATCH_KINDS: dict[int, type[Match]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class _Metadata:
-    """A field of a controller header."""
+    """A metadata field of packet-ins or packet-outs, from the program's controller header."""
 
     id: int
     name: str

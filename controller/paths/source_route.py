@@ -75,7 +75,7 @@ def pack(ports: Sequence[int | None]) -> tuple[int, int]:
     steered = [port for port in ports if port is not None]
     if len(steered) > MAX_INSTRUCTIONS:
         raise PlanError(
-            f"the route steers {len(steered)} hops; a source route has {MAX_INSTRUCTIONS} instructions",
+            f"the route steers {len(steered)} hops; a source route holds at most {MAX_INSTRUCTIONS}",
             remedy="leave some of the hops to the tables",
         )
     instructions = 0
@@ -111,7 +111,8 @@ def decode(header: bytes) -> SourceRoute:
     """Return the header in exactly 8 bytes."""
     if len(header) != HEADER_BYTES:
         raise PlanError(
-            f"the source route has {len(header)} bytes", remedy=f"give exactly {HEADER_BYTES} bytes"
+            f"the source route has {len(header)} bytes, not {HEADER_BYTES}",
+            remedy=f"give exactly {HEADER_BYTES} bytes",
         )
     first = int.from_bytes(header[:2])
     return SourceRoute(first >> 12, first & 0xFFF, tuple(header[2:]))

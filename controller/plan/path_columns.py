@@ -171,7 +171,10 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
 
     @classmethod
     def of_hops(cls, pairs: PairColumns, numbers: Sequence[Positions], rows: Sequence[Numbers]) -> Self:
-        """Return `collected` paths, where `rows` has hop numbers, first of parallel hops."""
+        """Return the paths as `collected` does, from hop numbers in `rows` instead of node numbers.
+
+        A hop over parallel links has the number of the first of them.
+        """
         table = columns(pairs.fabric)
         if not any(map(len, rows)):
             return cls.collected(pairs, (), ())
@@ -221,7 +224,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         return path
 
     def paths_of(self, number: int) -> list[Path]:
-        """Return the paths of a pair by its number."""
+        """Return the paths of the pair with this number."""
         return [self.path(row) for row in range(int(self.first[number]), int(self.first[number + 1]))]
 
     def __getitem__(self, pair: Pair) -> Sequence[Path]:

@@ -17,7 +17,12 @@ _WIDEST = 1 << 62
 
 @final
 class RowDifference(NamedTuple):
-    """Ascending positions: `changed` and `added` rows of the new block, `removed` rows of the old block."""
+    """Positions of the rows in which two blocks differ, ascending.
+
+    `changed`: rows of the new block whose key is in the old block, with other contents.
+    `added`: rows of the new block whose key is not in the old block.
+    `removed`: rows of the old block whose key is not in the new block.
+    """
 
     changed: NDArray[np.intp]
     added: NDArray[np.intp]

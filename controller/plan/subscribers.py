@@ -51,7 +51,7 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
         return self._by_source[node]
 
     def _hops_of(self, link: str) -> tuple[int, int]:
-        """Return the numbers of the hops over a link, one a direction."""
+        """Return the numbers of the two hops over a link, one for each direction."""
         if link not in self._by_link:
             try:
                 ends = self._fabric.link(link)

@@ -87,7 +87,11 @@ class Announcements:
             yield witness, paths[witness]
 
     def _speaker(self, end: str, scheme: Scheme) -> str | None:
-        """Return the node that announces for an end of a link: the end itself if this node reaches it."""
+        """Return the node that announces a link's state for an end of the link; None if there is none.
+
+        It is the end itself if this node reaches the end, otherwise a neighbour of the end that this node
+        reaches and that forwards frames of other nodes.
+        """
         reached = _component(scheme.finder, self._node)
         if end in reached:
             return end

@@ -35,7 +35,7 @@ def share_traffic(
     payload_bytes: int,
     standby: int,
 ) -> tuple[Routes, Weights]:
-    """Return the paths of the 16 buckets of each pair, and the weights of pairs whose buckets differ.
+    """Return the paths of the 16 buckets of each pair, and the weights of pairs with unequal weights.
 
     Args:
         scheme: Forwarding over the links that work.

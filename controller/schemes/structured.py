@@ -309,7 +309,10 @@ class Structured(Scheme):
 
     @classmethod
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
-        """Return the candidates of a previous plan that failures leave, if links alone decide on them."""
+        """Return the candidates of a previous plan that new failures do not touch.
+
+        Nothing is reused if candidates depend on more than the working links.
+        """
         by_links = strategy.steering is Steering.PATH and not strategy.longer_paths
         return after_failures(previous, fabric, failed) if by_links and not fabric.optical else Reused()
 

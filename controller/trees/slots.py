@@ -97,7 +97,8 @@ class SlotPool:
         last = allotment.first_block + blocks - 1
         if last > MAX_BLOCK:
             raise PlanError(
-                f"tree {number}: block {last} is beyond {MAX_BLOCK}", remedy="restart its switches"
+                f"tree {number}: number {last} of its last block is above the largest, {MAX_BLOCK}",
+                remedy="restart the switches of the tree, which makes block numbers begin anew",
             )
         for switch in allotment.tree.children:
             self._last[switch] = max(last, self._last.get(switch, 0))

@@ -107,7 +107,7 @@ def directions(fabric: Fabric, seen: Observation) -> Iterator[tuple[str, str, st
 
 
 def spread(name: str, counts: Iterable[int]) -> Values:
-    """Return NAME.least and NAME.most: the least and the largest count, as shares of the mean."""
+    """Return the figures `<name>.least` and `<name>.most`: the extreme counts, divided by the mean count."""
     some = list(counts)
     mean = sum(some) / len(some)
     words = f"{len(some):,} of them, {mean:,.1f} frames each"

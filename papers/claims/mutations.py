@@ -97,7 +97,7 @@ def _turn(row: Row, other: Row) -> Turn:
 
 
 def turns_everywhere(claim: Claim) -> bool:
-    """Return whether a mutation of the value flips the verdict at a finite end of the accepted interval."""
+    """Return whether a mutation of the value flips the verdict at one or both finite ends of `accepted`."""
     mutation, accepted = claim.mutation, claim.accepted
     if mutation is None or mutation.parameters or mutation.value:
         return False

@@ -177,7 +177,8 @@ def _check(flows: Routes, capacity: Floats, limit: Floats) -> None:
             f"the capacity of link {link} is {capacity[link]:g}, below 0", remedy="give 0 or more"
         )
     if (flows.weights < 0).any() or (flows.counts < 0).any():
-        raise ModelError("a weight or a count of flows is below 0", remedy="give 0 or more")
+        least = min(flows.weights.min(initial=0), flows.counts.min(initial=0))
+        raise ModelError(f"a weight or a count of flows is {least:g}, below 0", remedy="give 0 or more")
     if len(flows.links) and (flows.links.min() < 0 or flows.links.max() >= len(capacity)):
         raise ModelError(
             f"a flow uses link {int(flows.links.max())}, but capacities were given for {len(capacity)} links",
@@ -187,5 +188,6 @@ def _check(flows: Routes, capacity: Floats, limit: Floats) -> None:
     endless = np.isinf(limit) & (carried <= 0)
     if endless.any():
         raise ModelError(
-            f"flow {int(np.argmax(endless))} uses no link and has no limit", remedy="give it one of them"
+            f"flow {int(np.argmax(endless))} uses no link and has no limit",
+            remedy="give the flow a link or a finite limit",
         )

@@ -59,7 +59,7 @@ class Released:
     slowdown: float
 
 
-# Means that we took from the logs that LumosCore's authors released, load 2000.
+# Means over the jobs of a log, computed here from the logs that LumosCore's authors released for load 2000.
 PAPER: Mapping[str, Released] = {
     "ideal": Released(34741.7, 12413.0, 1.0),
     "leaf-centric, tau 2": Released(34744.8, 12415.6, 1.0000143),
@@ -111,7 +111,7 @@ class Comparison:
         return mean(outcome.slowdown for outcome in self.outcomes[fabric].values())
 
     def throughput(self, fabric: str) -> float:
-        """Return the mean over traces of the throughput, as a share of what all NPUs could do."""
+        """Return the mean throughput over traces, 0 to 1; at 1, all NPUs work at full speed all the time."""
         return mean(outcome.throughput for outcome in self.outcomes[fabric].values())
 
     def against_ideal(self, fabric: str) -> float:

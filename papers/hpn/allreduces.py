@@ -98,7 +98,7 @@ def rings(work: Workload) -> tuple[Gpus, Gpus]:
     if shape.hosts % work.jobs or shape.segments < 2:
         raise ModelError(
             f"{work.jobs} jobs cannot share {shape.segments} segments of {shape.hosts} hosts",
-            remedy="take at least two segments, and hosts that the number of jobs divides",
+            remedy=f"take two or more segments, and a multiple of {work.jobs} as hosts of a segment",
         )
     host, segment = (index.ravel() for index in np.indices((shape.hosts // work.jobs, shape.segments)))
     job, rail = (index.ravel() for index in np.indices((work.jobs, shape.rails)))

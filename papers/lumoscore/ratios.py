@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits that a change creates, divided by the least number, from the exact program."""
+"""Circuits that a reconfiguration creates, divided by the fewest possible, which an integer program finds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ratios(
 ) -> Mapping[Method, Sequence[float]]:
     """Return the ratios of each method over changes of job traces; `shape` is Pods, spines, ports a spine.
 
-    If the exact program creates no circuit, the value is the number that the method creates, plus 1.
+    If the integer program creates no circuit, the ratio is the number that the method creates, plus 1.
     """
     pods, spines, ports = shape
     result: dict[Method, list[float]] = {method: [] for method in METHODS}

@@ -30,7 +30,7 @@ __all__ = [
     "measure",
 ]
 
-# Time limit of the exact program for one change, in seconds.
+# Time limit of the exact method, an integer program, for one change, in seconds.
 EXACT_LIMIT_S = 120.0
 
 SPINES, PORTS = 8, 16

@@ -57,7 +57,8 @@ class Grid:
     def __post_init__(self) -> None:
         if self.x < 1 or self.y < 1:
             raise ModelError(
-                f"a group cannot have {self.x} GPUs of {self.y} domains", remedy="give at least one of each"
+                f"a group cannot have {self.x} GPUs in each of {self.y} domains",
+                remedy="give at least one GPU and one domain",
             )
 
 

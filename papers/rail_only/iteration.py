@@ -167,7 +167,7 @@ def iteration(
     if layout.pp > 1:
         inside = layout.tp * (layout.dp if data_inside else 1) * 2 <= cluster.domain
         rate = cluster.rates.hb if inside else cluster.rates.nic
-        # Forward and backward; each GPU of a TP group sends a part of the activations.
+        # Bits from stage to stage, forward and backward; each GPU of a TP group sends a part of them.
         handed = 2 * 8 * tokens * model.hidden * ACTIVATION_BYTES / layout.tp / rate
     stride = layout.tp if data_inside else layout.tp * layout.pp
     weights = model.dense_parameters * layers / layout.tp * cluster.gradient_bytes

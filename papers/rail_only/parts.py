@@ -47,13 +47,16 @@ class Parts:
 
 
 def any_to_any(gpus: int, radix: int) -> Parts:
-    """Return the parts of one network for all GPUs."""
+    """Return the switches and transceivers of one network for all GPUs."""
     shape = clos_of(gpus, radix)
     return Parts(radix, shape.switches, _transceivers(shape, gpus))
 
 
 def rail_only(gpus: int, radix: int, domain: int = DOMAIN) -> Parts:
-    """Return the parts of one network for each rail; ModelError if the GPUs do not fill whole domains."""
+    """Return the switches and transceivers of all rails, a network for each rail.
+
+    ModelError if the GPUs do not fill whole domains.
+    """
     if domain < 1 or gpus < domain or gpus % domain:
         raise ModelError(
             f"{gpus} GPUs do not fill whole domains of {domain}", remedy="use a multiple of the domain"

@@ -146,7 +146,7 @@ class Interconnect:
             ) from None
 
     def _loads(self, op: Op, order: Group, ways: Sequence[Way]) -> dict[str, float]:
-        """Return the load of each resource in bytes, to be divided by all of its lanes.
+        """Return the load of each resource: bytes for each byte of data, not yet divided by its lanes.
 
         If a group can use only a share of a line's links, its bytes are divided by this share.
         """
@@ -168,7 +168,10 @@ class Interconnect:
         return loads
 
     def _least(self, columns: Sequence[dict[str, float]]) -> float:
-        """Return the least possible load of the busiest resource, if data are split over the columns."""
+        """Return the load of the busiest resource when data are split over `columns` in the best way.
+
+        A column has the load of each resource if all data take one way.
+        """
         if len(columns) == 1:
             return max(load / self.lanes[name] for name, load in columns[0].items())
         from scipy.optimize import linprog

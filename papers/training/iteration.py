@@ -224,7 +224,7 @@ def _candidates(
 def _bound(
     model: Model, layout: Layout, sequence: int, batch: int, speed: float, given: Assumptions
 ) -> float:
-    """Return the seconds of an iteration if any collective could send `speed` bytes a second from an NPU."""
+    """Return a lower bound of an iteration's seconds: an NPU sends `speed` bytes a second at any time."""
     forward = _forward(model, layout, sequence, given)
     layer = 0.0
     for index, times in enumerate(ARITHMETIC):

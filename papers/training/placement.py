@@ -30,7 +30,7 @@ Order = tuple[Axis, ...]
 # Axes from the innermost dimension outwards, as in the paper: DP or PP is outermost.
 ORDERS: tuple[Order, ...] = ((Axis.tp, Axis.sp, Axis.pp, Axis.dp), (Axis.tp, Axis.sp, Axis.dp, Axis.pp))
 
-# The reverse order, to show the benefit of the rule.
+# The first order reversed, TP outermost, to show what the paper's order gains.
 INWARD: Order = (Axis.dp, Axis.pp, Axis.sp, Axis.tp)
 
 # Bytes of a parameter in mixed-precision training with Adam (assumed): weight and gradient; and the
@@ -109,7 +109,8 @@ def _take(left: list[list], wanted: int) -> list[list]:
             wanted //= size
     if wanted > 1:
         raise ModelError(
-            "the layout has more NPUs than the interconnect", remedy="use fewer NPUs, or a smaller EP"
+            f"the layout has more NPUs than the interconnect: a group needs {wanted} times as many",
+            remedy="use fewer NPUs, or a smaller EP",
         )
     return taken
 

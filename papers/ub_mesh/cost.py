@@ -4,9 +4,9 @@
 The paper publishes ratios but no prices.
 
 - From Rail-only (arXiv 2307.12169): 694 $ and 18 W a switch port, 199 $ and 9 W an optical module. Assumed: a
-  port has x4, and a module serves one port.
-- Fitted to the network's share of the cost, 67 % of x64T Clos and 20 % of UB-Mesh: the price of a node
-  without network, and the price of an LRS lane.
+  port has four lanes, and a module serves one port.
+- Fitted: the price of a node without network, and the price of an LRS lane. With these prices the network
+  makes 67 % of the cost of x64T Clos and 20 % of the cost of UB-Mesh, as in the paper.
 - Fitted to the 35 % of OpEx saved: the power of a node.
 - Predicted from these: the cost of the other networks.
 """
@@ -130,9 +130,9 @@ def fit_prices(
     left = network - network_cost(ours, without, pod)
     if left <= 0:
         raise RailyardError(
-            f"prices: UB-Mesh's HRS, fibre and copper alone cost {-left:,.0f} $ more than a network share of "
-            f"{ub_mesh_share:.0%} allows, which leaves nothing for LRS",
-            remedy="lower the price of copper, or raise the price of an HRS lane",
+            f"UB-Mesh's HRS, fibre and copper leave no money for LRS: they cost {-left:,.0f} $ more than "
+            f"{ub_mesh_share:.0%} of all",
+            remedy="lower the price of copper, or raise that of an HRS lane, which x64T Clos has more of",
         )
     lane = left / (ours.lrs * pod.lrs_lanes)
     return Prices(node, lane, start.hrs_lane, start.optical_end, start.passive_lane, start.active_lane)

@@ -71,7 +71,7 @@ class Clos:
 def clos_of(endpoints: int, radix: int, *, uplinks: int = 0, spines: int = 0) -> Clos:
     """Return the network of the fewest tiers for `endpoints`; `uplinks` and `spines` are as in `clos`."""
     if endpoints < 1:
-        raise TopologyError(f"the Clos has {endpoints} endpoints", remedy="give at least one")
+        raise TopologyError(f"a Clos cannot have {endpoints} endpoints", remedy="give at least one")
     _check_radix(radix)
     if endpoints <= radix:
         return Clos(radix, 1, endpoints)

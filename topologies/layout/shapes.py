@@ -144,7 +144,10 @@ def _with_leaves(shape: _Graph, positions: dict[str, Point], angles: Mapping[str
 
 
 def _given(shape: _Graph) -> dict[str, Point]:
-    """Return the positions that the fabric gives, scaled to the layout's unit, and positions of leaves."""
+    """Return positions of all nodes: those that the fabric gives, scaled to the layout's unit.
+
+    Leaves without a given position are drawn next to their neighbour.
+    """
     given = {node.name: node.position for node in shape.core if node.position is not None}
     spots = list(given.values())
     nearest = [min((dist(a, b) for b in spots if b != a), default=1.0) for a in spots[:_SAMPLE]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits of optical switches: each is a pair of ports, and a link of the fabric."""
+"""Circuits of optical switches: a circuit joins two ports of such a switch, and is a link of the fabric."""
 
 from collections.abc import Iterable, Mapping
 

@@ -19,7 +19,9 @@ def wanted_ports(fabric: str, a: str, b: str, text: object) -> dict[str, int]:
     for part in text.split() if isinstance(text, str) else [str(text)]:
         node, _, number = part.rpartition(":")
         if node not in (a, b) or node in result or not number.isdecimal():
-            raise TopologyError(f"{fabric}: edge {a} to {b}: ports is {text!r}", remedy=_SHAPE)
+            raise TopologyError(
+                f"{fabric}: edge {a} to {b}: ports is {text!r}, expected NODE:NUMBER", remedy=_SHAPE
+            )
         if not 1 <= int(number) <= _MAX_PORT:
             raise TopologyError(
                 f"{fabric}: edge {a} to {b} has port {number} of {node}, which does not exist",

@@ -20,18 +20,18 @@ T = TypeVar("T")
 
 @final
 class Registry(Generic[T]):
-    """Values of one sort by name.
+    """Registry of named values of one sort: built in, registered, of installed packages, or of a file.
 
     Args:
-        sort: the sort, for error messages, such as "topology".
-        group: entry point group of the sort.
+        sort: what the values are, for error messages, such as "topology".
+        group: group of entry points by which installed packages declare values.
         values: built-in values by name.
         checked: function of the name, the origin (FILE.py:NAME or package.module:NAME) and the loaded object,
             which returns the value or raises an `error`.
         error: class of the errors of this registry.
         unknown: format of the message about an unknown name.
-        known: words before the list of all names in its remedy.
-        matches: number of similar names that the remedy suggests, if there are any, instead of the list.
+        known: words before the list of all names, in the remedy for an unknown name.
+        matches: number of similar names that this remedy suggests, if there are any, instead of the list.
         shown: function that writes a suggested name.
         files: whether a name may be FILE.py:NAME.
     """

@@ -11,9 +11,9 @@ __all__ = ["with_circuits", "with_maps"]
 
 
 def with_circuits(fabric: Fabric, name: str, joined: Mapping[int, int]) -> Fabric:
-    """Return the fabric whose optical switch `name` joins these ports alone.
+    """Return the fabric whose optical switch `name` joins the ports of `joined` and no others.
 
-    `joined` is the peer port by port; nothing else is checked. Circuits follow all other links, sorted by
+    `joined` maps a port to its peer; nothing else is checked. Circuits follow all other links, sorted by
     optical switch and port, so that the result does not depend on the order of changes.
     """
     return with_maps(fabric, {name: joined})

@@ -101,8 +101,9 @@ def replaced(fabric: Fabric, replacement: Replacement) -> Fabric:
             or not exchanged.keys().isdisjoint((failed, spare))
         ):
             raise TopologyError(
-                f"fabric {fabric.name}: {spare} cannot take the address of {failed}",
-                remedy="name two different nodes of one tier",
+                f"fabric {fabric.name}: {spare} of tier {spare_node.tier} cannot take the address of "
+                f"{failed} of tier {replaced_node.tier}",
+                remedy="name two different nodes of one tier, and each node in one pair only",
             )
         exchanged |= {failed: spare_node.address, spare: replaced_node.address}
     nodes = tuple(

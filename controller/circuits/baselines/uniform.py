@@ -91,7 +91,8 @@ def _most_circuits(demand: Ints, ports: int, seconds: float) -> list[tuple[int, 
     edges = len(low)
     if not edges:
         return []
-    # A switch has at most one circuit at a Pod, one among any three Pods, and two among any five Pods.
+    # The circuits of an optical switch are a matching of Pods: at most one at a Pod, one among any three
+    # Pods, and two among any five Pods.
     held = [((low == pod) | (high == pod), 1) for pod in range(n)]
     for size in (3, 5):
         held += [

@@ -95,7 +95,8 @@ class _Search:
             at, first = np.unique(at, return_index=True)
             longer = longer[first]
         else:
-            # A pair with a single path, of two hops, is left out: it may have longer candidates as well.
+            # Leave out a pair whose only path here has two hops: `PathChoice.candidates` looks for longer
+            # candidates of this pair too.
             kept = joined[at] | (np.bincount(at, minlength=len(chosen))[at] > 1)
             at, longer = at[kept], longer[kept]
         yield chosen[at], longer

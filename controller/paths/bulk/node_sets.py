@@ -26,7 +26,10 @@ class NodeSets:
         self._keys = distinct(np.asarray(nodes, np.int64) * self._span + self.members)
 
     def of(self, nodes: Integers) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-        """Return all members of the sets of `nodes`: the index in `nodes` of each node, and the members."""
+        """Return all members of the sets of `nodes`, as two arrays with an element for each member.
+
+        The first array has the index in `nodes` of the node whose set has the member, the second the member.
+        """
         rows, positions = ragged(self.first[nodes], self.first[nodes + 1])
         return rows, self.members[positions]
 

@@ -24,7 +24,9 @@ def add_standby_paths(
     *,
     adaptive: bool,
 ) -> None:
-    """Give up to `most` buckets of a pair to standby paths, without any link of its paths in use, either way.
+    """Give up to `most` buckets of a pair to standby paths, which share no link with its paths in use.
+
+    A link counts as shared in either direction, since a failure takes both directions.
 
     Standby paths come from the candidates first. If no candidate can stand by, permitted paths of three hops
     do, or paths of four hops if there are none of three. Pairs of adaptive sources that have fewer than four

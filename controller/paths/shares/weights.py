@@ -37,7 +37,7 @@ Demand = Mapping[Pair, float]
 # enough to prefer the shorter of two equal paths, and too little to make the busiest link any busier.
 _HOP_COST = 1e-3
 
-# A share is a multiple of 1/16 if it differs from one by less than _EXACT sixteenths. Shares up to
+# A share counts as a multiple of 1/16 if the difference is less than _EXACT sixteenths. Shares up to
 # _LEAST_SHARE are numerical noise.
 _EXACT = 1e-4
 _LEAST_SHARE = 1e-4

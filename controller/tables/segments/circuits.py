@@ -180,7 +180,10 @@ class _LineCircuits:
 
 
 def _circuits_of_line(finder: PathFinder, switch: str) -> _LineCircuits:
-    """Return the circuits of a switch's line; they are counted once for all switches of the line."""
+    """Return the circuits among a switch and the switches that circuits may join to it.
+
+    The circuits are counted once for all of these switches, the switch's line.
+    """
     return _count_circuits(finder, next(iter(_line_members(finder.fabric, switch).values())))
 
 

@@ -28,9 +28,9 @@ _DIMENSIONS = 2
 @final
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """A rail: the value of the last address field that its endpoints have.
+    """A rail: its endpoints have `value` in the last address field, the rank.
 
-    `closed`: no path up leads from its switches to endpoints of another rail.
+    `closed`: no path up leads from the rail's switches to endpoints of another rail.
     """
 
     value: int

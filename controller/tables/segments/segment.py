@@ -62,7 +62,7 @@ class TernarySegment:
         return (address ^ self.value) & self.ternary_mask == 0
 
     def next_hop(self, address: int) -> NextHop:
-        """Return the next hop of a matching address."""
+        """Return the next hop of an address that the segment matches."""
         return self.next_hops[address >> self.shift & self.mask] if self.next_hops else None
 
 

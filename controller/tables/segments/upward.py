@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments upwards: the default by the highest tier, and prefixes that are nearer by a lower tier."""
+"""Segments for destinations above a node: the default segment, and segments of longer prefixes.
+
+The default segment leads to the neighbours on the highest tier. A prefix gets a segment of its own if other
+uplinks reach it by fewer hops, or if only some neighbours on the highest tier reach it.
+"""
 
 from collections.abc import Sequence
 from functools import cache
@@ -29,7 +33,7 @@ def highest_neighbours(finder: PathFinder, here: Node) -> list[str]:
 def upward_segments(
     finder: PathFinder, here: Node, meshed: Sequence[Prefix] = (), *, grouped: bool
 ) -> list[Segment]:
-    """Return the default segment, by the highest tier, and segments that other uplinks serve better.
+    """Return the default segment, by the highest tier, and segments of prefixes that other uplinks serve.
 
     With `grouped`, the program has groups, and a next hop is the group of all uplinks. Otherwise the low bits
     of an address select an uplink.

@@ -63,7 +63,7 @@ class _Withdrawn(frozenset[Prefix]):
     """Prefixes that a switch no longer reaches."""
 
     def longest(self, address: int, bits: int) -> Prefix | None:
-        """Return the longest of the prefixes that an address begins with."""
+        """Return the longest prefix with which an address of `bits` bits begins; None if there is none."""
         for length in self.lengths:
             prefix = Prefix(address >> (bits - length) << (bits - length), length)
             if prefix in self:

@@ -72,7 +72,7 @@ class Figures:
         return [_plain(value) for name, value in self.values.items() if fnmatch(name, pattern)]
 
     def plain(self, name: str) -> Any:
-        """Return a figure as a value of an expression: of a `Measured`, the number alone."""
+        """Return the value of a figure for use in an expression; of a `Measured`, its number."""
         return _plain(self.of(name))
 
 

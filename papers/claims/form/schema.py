@@ -144,18 +144,18 @@ class CheckSettings(Model):
         title: What is checked, in words.
         model: Function that returns a figure, or figures by name: `module:function` or `FILE.py:function`.
         arguments: Arguments of the function.
-        scenario: Scenario file, also one of experiments/, or several; the figures are VARIANT.METRIC and the
-            keys of result.json.
+        scenario: A scenario file or several, as paths or below experiments/; the figures are VARIANT.METRIC
+            and the keys of result.json.
         variants: Variants that run; all if empty.
         set: Values of keys of the scenario.
         fail_each: What fails in turn, as in `railyard sweep`; the figures are the metrics of sweep.json.
         repeats: Runs of each variant; the figure `differing` counts results that differ from the first.
-        long: It takes minutes, and runs when asked for.
-        alone: It measures processor time or memory, so nothing runs beside it.
+        long: The check takes minutes; it runs only on request.
+        alone: The check measures processor time or memory, so nothing else runs at the same time.
         derive: Function that is given the content of result.json and returns further figures by name.
-        picture: Function that returns an SVG; that of a scenario is given the content of result.json.
-        common: Keys of all claims that lack them.
-        claims: Claims by name; a check of a scenario may do with that of its assertions.
+        picture: Function that returns an SVG; with a scenario, it is given the content of result.json.
+        common: Keys of claims and their values, for every claim that does not set the key itself.
+        claims: Claims by name; may be empty with a scenario, whose assertions are then the only claim.
     """
 
     title: str
@@ -196,7 +196,7 @@ class FileSettings(Model):
     Attributes:
         name: Name of the paper or study, also of its folder of results.
         title: Title of the paper or study.
-        description: What it is about.
+        description: Subject of the paper or study.
         files: Further files that its models read, which a bundle needs.
         checks: Checks by name.
     """

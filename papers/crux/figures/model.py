@@ -57,7 +57,15 @@ def measure_intensity(note: Progress, draws: int = 20, rate: float = 1.0, iterat
 
 
 def measure_priority(note: Progress, draws: int = 30, sends: float = 2.0, more: int = 1) -> Values:
-    """Measure the paper's two examples of k, and how often k favours short and unhidden jobs."""
+    """Measure the paper's two examples of k, Crux's correction of a job's intensity, and whom k favours.
+
+    Args:
+        note: progress callback.
+        draws: number of random pairs of jobs, with which it is counted how often k favours the shorter job,
+            and the job whose communication its computation does not hide.
+        sends: seconds of sending of the longer job of the first example.
+        more: factor of the NPUs or the work of the job that k should not favour.
+    """
     import numpy as np
 
     note("the paper's examples", 0.0)

@@ -129,7 +129,10 @@ def _round(pods: int, number: int) -> tuple[Ints, Ints]:
 
 @cache
 def _matchings(pods: int) -> tuple[Ints, Ints]:
-    """Return all perfect matchings of an even number of Pods, a row each: lower Pods and higher Pods."""
+    """Return all perfect matchings of an even number of Pods as two arrays with a row for each matching.
+
+    The first array has the lower Pod of each pair, the second array the higher Pod.
+    """
 
     def of(free: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
         if not free:

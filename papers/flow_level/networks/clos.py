@@ -180,9 +180,9 @@ class Tiers:
 
 
 def grouped(paths: Ints, weight: float = 1.0) -> Routes:
-    """Return the routes of flows whose links are the rows of `paths`; flows over equal links share a row.
+    """Return the routes of flows: row i of `paths` lists the links of flow i, padded with -1.
 
-    Entries of -1 are no links. Every link has this weight.
+    Flows over equal links share a row of the result. Every link gets `weight`.
     """
     if not len(paths):
         return _NONE
@@ -209,9 +209,9 @@ class Clos(Lit[_Hashed]):
       Pod. Spines of equal number in all Pods share as many cores as a Pod has leaves, with a link to each.
 
     Each flow keeps one path. A hash picks `tries` candidates, and the flow takes the candidate whose busiest
-    link has fewest flows. A flow of the same phase counts as 1, a flow of another job as the share of an
-    iteration alone that its phase takes. One try is plain ECMP hashing; five is the default of LumosCore's
-    released simulator.
+    link has fewest flows. A flow of the same phase counts as 1. A flow of another job counts as the share of
+    time that its phase takes in an iteration of that job without other jobs. One try is plain ECMP hashing;
+    five is the default of LumosCore's released simulator.
     """
 
     def __init__(

@@ -80,9 +80,9 @@ class Lumos:
     ) -> None:
         if tau < 1 or cluster.npus % tau or cluster.leaves * tau % 2 or dark < 0:
             raise ModelError(
-                f"spines cannot have {tau} links to each of {cluster.leaves} leaves with {cluster.npus} "
-                f"uplinks, and circuits that are dark for {dark:g} s",
-                remedy="take a divisor of the uplinks, an even number of ports of a spine, and 0 s or more",
+                f"Pods of {cluster.leaves} leaves with {cluster.npus} uplinks each cannot have tau {tau} "
+                f"and circuits that are dark for {dark:g} s",
+                remedy="give a tau that divides the uplinks, an even product of tau and leaves, 0 s or more",
             )
         self.name = name or f"{wiring}, tau {tau}"
         self.cluster = cluster
@@ -96,7 +96,8 @@ class Lumos:
         self._down = self._leaves * self._spines
         self._circuits = 2 * self._down
         self._jobs: dict[int, _Placed] = {}
-        # Links demanded between leaves; the same by spine; Pods' demand; circuits by spine, Pod and Pod.
+        # Links demanded between leaves; each spine's part of these links; links demanded between Pods; and
+        # circuits by spine, Pod and Pod.
         self._demand = np.zeros((self._leaves, self._leaves), np.int64)
         self._split = np.zeros((self._spines, self._leaves, self._leaves), np.int64)
         self._pods = np.full((0, 0), 0)
@@ -265,7 +266,11 @@ class Lumos:
         return rows, links, weights
 
     def _around(self, row: int, a: int, b: int) -> tuple[Ints, Ints, Floats]:
-        """Return row, link and share of the detours over the fewest Pods, for Pods that no circuit joins."""
+        """Return row, link and share of a flow over other Pods, as no circuit joins the Pods of its leaves.
+
+        The three arrays have an element for each link of the detours over the fewest Pods; every element of
+        the first array is `row`, the number of the pair of leaves `a` and `b`.
+        """
         i, j = a // self.cluster.leaves, b // self.cluster.leaves
         if (i, j) not in self._ways:
             self._ways[i, j] = ways(self._counts, i, j)

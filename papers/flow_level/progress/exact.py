@@ -121,7 +121,7 @@ class Exact:
         return done
 
     def order(self, key: int, order: Order) -> None:
-        """Set a job's class; with a group, delay its next iteration until its shift is `late`."""
+        """Set a job's class; in a group, delay its next iteration until it has its shift on the circle."""
         item = self._running[key]
         if item.level != order.level:
             item.level = order.level
@@ -133,7 +133,7 @@ class Exact:
 
     def _routes(self, key: int, item: _Running) -> None:
         item.phases = self._fabric.routes(key)
-        # Flows that use no link share the last row of `left`.
+        # Number of flows of each phase that use no link; together they have the last row of `left`.
         item.free = tuple(
             len(phase.pairs) - float(routes.counts.sum())
             for phase, routes in zip(item.job.phases, item.phases, strict=True)
@@ -211,7 +211,7 @@ def _step(item: _Running) -> float:
 
 
 def _pass(item: _Running, seconds: float) -> None:
-    """Let a job wait, compute and send for this time."""
+    """Advance a job by `seconds` in which it waits, or computes and sends."""
     item.spent += seconds
     if item.wait > 0:
         item.wait = _less(item.wait, seconds, item.wait)

@@ -233,7 +233,7 @@ class _Table:
         """Return the share of each moment during which a job is in a phase, shape (phases, moments)."""
         share = np.concatenate(duty)
         end = np.cumsum(share)
-        # Count from the beginning of the job's first phase.
+        # Make the ends of phases relative to the beginning of the job's first phase.
         end -= np.repeat((end - share)[self._first], np.diff(self._first, append=len(share)))
         moments = self._orders.shape[1]
         order = self._orders[self._job]

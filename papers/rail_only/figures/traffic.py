@@ -48,7 +48,10 @@ def pxn(note: Progress, spines: bool = False) -> Values:
 
 
 def _by_pxn_share(fabric: Fabric) -> Measured:
-    """Return the fraction of GPU pairs, across rails and domains, with PXN in tables and source routes."""
+    """Return the percentage of GPU pairs whose table path and source routes all use PXN.
+
+    Only pairs on different rails and in different domains count.
+    """
     gpus = [node for node in fabric.nodes if node.kind is NodeKind.GPU]
     pairs = [
         (source.name, target.name)

@@ -83,7 +83,7 @@ def test_a_program_that_reaches_its_limit_says_so() -> None:
 
 
 def test_too_many_circuits_and_impossible_maps_are_refused() -> None:
-    with pytest.raises(PlanError, match="column 1 has 2 circuits, but there are only 1 pairs"):
+    with pytest.raises(PlanError, match="column 1 asks for 2 circuits, more than the 1 pairs of"):
         assign_pairs(np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]]), 1)
     for matrix, words in (
         ([[0, -1, 1], [0, 0, 0], [0, 0, 0]], "the demand from 0 to 1 is -1"),

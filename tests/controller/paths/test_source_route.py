@@ -94,7 +94,7 @@ def test_a_packed_route_is_steered_at_every_hop_then_left_to_the_tables(ports: l
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(
         PlanError,
-        match="the route steers 7 hops; a source route has 6 instructions; leave some of the hops to the",
+        match="the route steers 7 hops; a source route holds at most 6; leave some of the hops to the",
     ):
         pack(range(7))
     with pytest.raises(PlanError, match="port 256 does not fit"):

@@ -81,7 +81,7 @@ def test_nics_send_a_share_of_a_hierarchical_allreduce() -> None:
 
 
 def test_nobody_gathers_nothing() -> None:
-    with pytest.raises(ModelError, match="a group cannot have 0 GPUs of 2 domains"):
+    with pytest.raises(ModelError, match="a group cannot have 0 GPUs in each of 2 domains"):
         Grid(0, 2)
 
 

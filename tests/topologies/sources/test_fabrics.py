@@ -102,7 +102,10 @@ def test_names_of_families_are_no_files() -> None:
             lambda g: g.add_node("h", kind="host"),
             "host h has 0 edges; give a host a single edge, to a switch",
         ),
-        (lambda g: g.add_edge("n0", "n2", ports="n1:3"), "edge n0 to n2: ports is 'n1:3'; write the number"),
+        (
+            lambda g: g.add_edge("n0", "n2", ports="n1:3"),
+            "ports is 'n1:3', expected NODE:NUMBER; write",
+        ),
         (
             lambda g: g.add_edge("n0", "n2", ports="n0:0"),
             "edge n0 to n2 has port 0 of n0, which does not exist; use ports 1 to 255",

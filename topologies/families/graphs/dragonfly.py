@@ -33,7 +33,7 @@ def dragonfly(
     delay_ns: Delay = DELAY_NS,
     global_delay_ns: GlobalDelay = 50,
 ) -> Fabric:
-    """Build the groups, a h + 1 by default; with fewer groups, two groups have several global links."""
+    """Build a Dragonfly of a h + 1 groups by default; of fewer groups, two have several global links."""
     import networkx as nx
 
     number = number_of_groups(groups, routers * global_links, "dragonfly", f"{routers} routers")

@@ -27,7 +27,7 @@ def dragonfly_plus(
     delay_ns: Delay = DELAY_NS,
     global_delay_ns: GlobalDelay = 50,
 ) -> Fabric:
-    """Build the groups; with fewer than global links can join, two groups have several global links."""
+    """Build a Dragonfly+; two groups have several global links if the links could join more groups."""
     import networkx as nx
 
     number = number_of_groups(groups, spines * global_links, "dragonfly-plus", f"{spines} spines")

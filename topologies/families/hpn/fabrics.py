@@ -169,7 +169,7 @@ class _Rates:
 def _built(name: str, shape: Shape, rates: _Rates) -> Fabric:
     plan = shape.plan
     dims = (shape.rails, shape.hosts + shape.backup, shape.segments)
-    # The fabric takes a GPU's host for a link of whole lanes: as many as carry all its links at once.
+    # A GPU and its host are joined by a link of whole lanes: enough for all links of the GPU at once.
     host_lanes = ceil(rates.hb_rate_bps / rates.nic_rate_bps) + CABLE_LANES
     builder = Wiring(
         plan,

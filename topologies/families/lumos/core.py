@@ -51,7 +51,7 @@ __all__ = [
 
 WiringOfPorts = Literal["cross", "uniform", "dual-link"]
 
-# Value in a map of a port without circuit.
+# Value of a port without a circuit, in a map from ports to peers.
 DARK = -1
 
 Maps: TypeAlias = "Sequence[Sequence[Sequence[int]]] | NDArray[np.integer[Any]]"

@@ -110,7 +110,7 @@ def lumos(
     shape = _Shape(pods, leaves, spines, accelerators, hb_size, tau, ports)
     shape.check()
     hb_rate_bps, nic_rate_bps, hb_delay_ps = bps(hb_gbps), bps(nic_gbps), ns(hb_delay_ns)
-    # The fabric takes a GPU's host for a link of whole lanes: as many as carry all its links at once.
+    # A GPU and its host are joined by a link of whole lanes: enough for all links of the GPU at once.
     host_lanes = ceil((hb_rate_bps + nic_rate_bps) / nic_rate_bps)
     dims = (hb_size, shape.domains, pods)
     builder = Wiring(shape.plan, dims, lane_rate_bps=nic_rate_bps, host_lanes=host_lanes)

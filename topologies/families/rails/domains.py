@@ -137,7 +137,7 @@ class Domains:
         self._nic_delay_ps = nic_delay_ps
         self._spine_delay_ps = spine_delay_ps
         self._plan = _plan(self._domains, self.ranks)
-        # The fabric takes a GPU's host for a link of whole lanes: as many as carry all its links at once.
+        # A GPU and its host are joined by a link of whole lanes: enough for all links of the GPU at once.
         host_lanes = ceil((hb_rate_bps + nic_rate_bps) / nic_rate_bps)
         self._wiring = Wiring(
             self._plan, (self.ranks, self._domains), lane_rate_bps=nic_rate_bps, host_lanes=host_lanes

@@ -85,7 +85,7 @@ def ub_rack_1dfm_a(
     host_lanes: HostLanes = NPU_LANES,
     delay_ns: Delay = LINK_DELAY_NS,
 ) -> Fabric:
-    """Build 1D-FM-A: boards in a full mesh, other boards through LRS, other racks through HRS.
+    """Build 1D-FM-A: a full mesh on each board; LRS between boards; HRS to other racks.
 
     An NPU has x16 to LRS and x16 to four HRS. Derived: each of four planes has an LRS for each slot, with x4
     to the NPU of the slot on every board. One further LRS of a plane leads to CPUs and the spare NPU, and by
