@@ -57,7 +57,9 @@ def priority_gains(job: JobProfile, other: JobProfile, seconds: float) -> tuple[
 
 
 def correction(job: JobProfile, other: JobProfile, horizon: int = HORIZON) -> float:
-    """Return k_j of a job, given the reference job `other`; 1 if either job sends nothing.
+    """Return k_j, the correction of a job's intensity, given the reference job `other`.
+
+    The correction is 1 if either job sends nothing.
 
     Each order runs for `horizon` iterations of the longer job.
     """
@@ -90,7 +92,7 @@ def _correction(
 
 
 def corrections(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Floats:
-    """Return k of every job; k of the reference job is 1."""
+    """Return k of every job, the correction of its intensity; k of the reference job is 1."""
     if not jobs:
         return np.zeros(0)
     chosen = reference_job(jobs, choices, rates)

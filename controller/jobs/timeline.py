@@ -109,10 +109,11 @@ def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) 
         raise PlanError(
             f"{len(levels)} levels were given for {len(jobs)} jobs", remedy="give one level for each job"
         )
-    if any(not state.iteration for state in jobs):
-        raise PlanError(
-            "a job has iterations that take no time; expected more than 0 s", remedy="leave the job out"
-        )
+    for number, job in enumerate(jobs):
+        if not job.iteration:
+            raise PlanError(
+                f"iterations of job {number} take 0 s; expected more than 0 s", remedy="leave the job out"
+            )
     going = [_JobState(shape) for shape in jobs]
     ranks = [
         [state for state, level in zip(going, levels, strict=True) if level == rank]

@@ -264,7 +264,7 @@ class Bond:
         changes = [(port, now_up) for port, now_up in self._carrying().items() if now_up != before[port]]
         pdus: list[tuple[int, Lacpdu]] = []
         for port, member in self._ports.items():
-            # Also when the partner's view of this end is outdated.
+            # Send an LACPDU if this end's state changed, or the partner's view of this end is outdated.
             if member.carrier and (
                 member.said != member.actor or (heard == port and member.seen != member.actor)
             ):

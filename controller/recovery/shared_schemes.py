@@ -67,9 +67,9 @@ class SharedSchemes:
         return self._by_link[source].get(link, ())
 
     def nearer_ends(self, link: str) -> Mapping[str, str]:
-        """Return, by node, the end of a link that is nearer to it without the link; both ends are left out.
+        """Return, for each node except the link's two ends, the end that is nearer when the link has failed.
 
-        Only the plan decides, so that all nodes agree. Of two ends at the same distance it is the first.
+        Only the plan decides, so that all nodes agree. Of two ends at the same distance, the first is nearer.
         """
         if link not in self._nearer:
             ends = self.plan.fabric.link(link)
@@ -83,7 +83,7 @@ class SharedSchemes:
         return self._nearer[link]
 
     def within_reach(self, link: str) -> bool:
-        """Return whether source routes lead from the ends of a failed link to all nodes nearer to each."""
+        """Return whether a source route leads to every node from the end of a failed link nearer to it."""
         if link not in self._within_reach:
             scheme = self.without(self.plan.failed | {link})
             self._within_reach[link] = all(

@@ -80,7 +80,7 @@ class Graph(Scheme):
         return [led] if led and self.admitted.admits(led) else []
 
     def is_steerable(self, path: Path) -> bool:
-        """Return whether a frame with a source route can follow a path: the tables agree after six hops."""
+        """Return whether a frame can follow a path: a source route steers six hops, and tables the rest."""
         if len(path) - 1 <= MAX_INSTRUCTIONS:
             return True
         following = next_hops(self.finder, path[-1])

@@ -90,7 +90,10 @@ class Optical(Clos):
         return super().depends_on(node, link)
 
     def dependents(self, node: str, link: Link) -> Sequence[str]:
-        """Return the nodes that depend on a link, besides subscribers; for circuits, also lower switches."""
+        """Return the nodes that depend on a link of `node` in addition to the subscribers of the plan.
+
+        If the link is a circuit, they include the switches below `node`.
+        """
         if core_dimensions(self.fabric).keys() >= {link.a.node, link.b.node}:
             return (*dependent_switches(self.fabric, node), *super().dependents(node, link))
         return super().dependents(node, link)

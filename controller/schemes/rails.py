@@ -22,7 +22,7 @@ __all__ = ["Rails"]
 
 @final
 class Rails(Clos):
-    """Switches look up their own rail first; GPUs of closed rails look up other domains first (PXN)."""
+    """Scheme of rails: a switch looks up its own rail first, a GPU of a closed rail other domains (PXN)."""
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:

@@ -103,7 +103,10 @@ def _search_standby(
     searched: NDArray[np.bool_],
     standby: int,
 ) -> None:
-    """Add standby paths to the `decided` pairs and the `searched` pairs, and put all of them in `decided`."""
+    """Add standby paths to the pairs of `decided`, and to the pairs that the mask `searched` marks.
+
+    Both are then in `decided`, with their paths and weights. `buckets` has the paths of `searched` pairs.
+    """
     own = Routes(candidates, buckets)
     routes = {pair: paths for pair, (paths, _) in decided.items()}
     routes |= {

@@ -143,7 +143,7 @@ def counts(rows: Iterable[Row]) -> Mapping[Kind, Counter[Verdict]]:
 
 
 def headline(rows: Iterable[Row]) -> Sequence[str]:
-    """Return the summary, a line for each kind; figures that the paper states come first."""
+    """Return a summary of claims with a line for each kind; claims with figures of the paper come first."""
     names = {
         Kind.stated: "figures that the paper states",
         Kind.derived: "figures derived here",

@@ -140,7 +140,10 @@ class Claim:
             and expected.low in self.holds
             and expected.high in self.holds
         ):
-            raise ValueError(f"claim {self.name!r} expects a difference where it holds; narrow one interval")
+            raise ValueError(
+                f"claim {self.name!r} expects a difference where it holds: {expected.text()} is within "
+                f"{self.holds.text()}; narrow one interval"
+            )
 
     @property
     def accepted(self) -> Interval:

@@ -206,5 +206,5 @@ def _drained(flows: Routes, pool: Ints, amounts: Floats, capacities: Floats) -> 
 
 # Limit of rates, above any real rate: flows that have ended would otherwise have an infinite rate.
 _MOST = 1e9
-# Relative difference of ends below which they count as simultaneous.
+# Flows that end within this relative difference of time count as ending together.
 _EQUAL = 1e-6

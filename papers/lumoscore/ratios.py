@@ -64,14 +64,14 @@ def two_pairs(
     *,
     fresh: bool = False,
 ) -> tuple[int, int, int]:
-    """Compare the assignment to two pairs of switches with the exact program, on random changes.
+    """Compare the assignment to two pairs of switches with an integer program, on random changes.
 
     A change withdraws about a third of the circuits, and asks for new circuits on free ports. `fresh`: the
     assignment does not know the existing circuits.
 
     Returns:
-        Number of draws in which the assignment makes as few changes as the exact program, circuits kept, and
-        circuits removed.
+        Number of draws in which the assignment makes as few changes as the integer program, circuits kept,
+        and circuits removed.
     """
     best = kept = removed = 0
     for draw in range(draws):

@@ -93,9 +93,11 @@ Way = tuple[Leg, ...]
 class Interconnect:
     """Lanes of an NPU, and the ways along each dimension.
 
+    A resource is a group of an NPU's lanes with a common load, such as its lanes to switches of the rack.
+
     Attributes:
         name: name of the interconnect.
-        lanes: lanes of an NPU, by resource.
+        lanes: lanes of an NPU, by name of the resource.
         ways: ways to carry a stage of a collective, by dimension.
         sizes: number of nodes of a line, by dimension.
     """

@@ -157,7 +157,7 @@ class Study(Checked):
         ):
             twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
             if twice is not None:
-                raise ValueError(f"{what} {twice!r} is there twice; name each once")
+                raise ValueError(f"{what} {twice!r} is listed twice; name each once")
         return self
 
     @property

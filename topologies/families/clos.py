@@ -112,7 +112,7 @@ def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int =
     if inner is None:
         raise TopologyError(
             f"{spines} spines of radix {radix} cannot join {pod} leaves with {ups} uplinks each",
-            remedy="give spines 0 for as few as do, or a divisor of the uplinks",
+            remedy="give spines 0 for the fewest that suffice, or a divisor of the uplinks",
         )
     climbing = pod * ups // inner
     cores = _fewest(pods, climbing, radix, 0)

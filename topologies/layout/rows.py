@@ -41,7 +41,7 @@ def rows_of(
         names = [node.name for node in level]
         rooms = [_width(len(leaves[name])) for name in names]
         middles = [_middle(graph, name, xs) for name in names]
-        # All middles of the lowest level are 0, so it keeps the order of the fabric.
+        # All middles of the lowest level are 0, so this level keeps the order of the fabric.
         order = sorted(range(len(names)), key=lambda at: (middles[at], at))
         wanted = [middles[at] for at in order]
         low, high = min(xs.values(), default=0.0), max(xs.values(), default=0.0)

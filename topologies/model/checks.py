@@ -155,7 +155,7 @@ def _links(fabric: Fabric) -> Iterator[str]:
 
 
 def _straight(link: Link, a: Node, b: Node) -> Iterator[str]:
-    """Yield problems of a link that neither changes its dimension alone nor joins two tiers.
+    """Yield a problem if a link neither is a step in its dimension alone nor joins two tiers.
 
     Routes by coordinates and tiers need one or the other.
     """

@@ -40,7 +40,7 @@ SIDES: Mapping[Side, str] = {"network": "the network between domains", "domain":
 class Replacement:
     """Replacement of failed nodes by spares.
 
-    `places`: spare by the failed node that it replaces.
+    `places`: name of the spare, by name of the failed node that the spare replaces.
     `circuits`: new crossconnect map of each optical switch that changes, complete.
     """
 

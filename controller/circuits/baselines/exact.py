@@ -63,7 +63,7 @@ def allocate_exact(
     low, high = np.minimum(program.row, program.col), np.maximum(program.row, program.col)
     both = np.triu(demand).ravel()
     program.bound_sums(low * n + high, n * n, both, both)
-    # A spine may have from its share, rounded down, less one to its share, rounded up, plus one.
+    # Bounds of a spine's circuits: its share rounded down minus one, and its share rounded up plus one.
     spine = program.slot // pairs
     least, most = np.maximum(both // spines - 1, 0), -(-both // spines) + 1
     program.bound_sums(

@@ -38,13 +38,13 @@ GROUP = "railyard.strategies"
 PathSet = Callable[[AdmittedPaths, str, str], Iterable[Path]]
 """Yields the paths of a pair (source, destination), the preferred path first."""
 
-# Number of the k shortest paths.
+# k: the number of shortest paths of the path set `k-shortest`.
 _K = 8
 # Hops beyond the shortest path that k-shortest and edge-disjoint paths may have.
 _MORE_HOPS = 2
 # Number of paths of a pair among which edge-disjoint paths, and paths for buckets, are chosen.
 _SEEN = 256
-# Hops beyond the shortest path that a stretch allows.
+# Hops beyond the shortest path that paths of the path set `stretch` may have.
 _STRETCH = 1
 # All paths of up to this many hops are candidates of all-path, as within a full mesh.
 _SPREAD_HOPS = 2
@@ -140,7 +140,7 @@ def _checked(name: str, origin: str, chosen: object) -> PathSet:
             if path[:1] != (source,) or path[-1:] != (destination,) or not admitted.admits(path):
                 raise PlanError(
                     f"strategy {name} returned the path {' '.join(map(str, path))} from {source} "
-                    f"to {destination}",
+                    f"to {destination}, which is not admitted",
                     remedy="return paths of neighbours from the source to the destination that the turn "
                     "rules admit, such as those of paths.paths()",
                 )

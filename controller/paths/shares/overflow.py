@@ -21,7 +21,7 @@ from topologies.model.columns import columns
 
 __all__ = ["PlannedLoad", "overflow_paths"]
 
-# With this many shortest paths no longer paths are considered: each carries a sixth of the traffic or less.
+# A pair with this many shortest paths gets no other paths: each carries a sixth of the traffic or less.
 _ENOUGH = 6
 # Longer paths have up to this many hops, or up to one hop more than the shortest paths if that is more.
 _LONGER_HOPS = 3

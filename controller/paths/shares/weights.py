@@ -138,7 +138,7 @@ def share_load(
     candidates: Mapping[Pair, Sequence[Path]],
     failed: Set[str] = frozenset(),
 ) -> SharedLoad:
-    """Solve the linear program of `minimise_utilisation` and return its shares, load and prices."""
+    """Solve the linear program of `minimise_utilisation`; return shares of paths and prices of hops."""
     if not demand:
         return SharedLoad({}, 0.0, 0.0, 0.0, {}, {})
     paths = [(pair, path) for pair in demand for path in candidates[pair]]
@@ -183,7 +183,7 @@ def share_load(
     for (pair, _), share in zip(paths, solved.x, strict=False):
         shares[pair].append(max(float(share), 0.0))
     total = sum(demand.values())
-    # What one byte on a hop adds to the row of the hop.
+    # Amount that one byte on a hop adds to the hop's row of the linear program.
     unit = rate.max() / max(demand.values()) / rate
     prices = -solved.row_duals[:channels] * unit
     return SharedLoad(

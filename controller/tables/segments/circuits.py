@@ -63,7 +63,7 @@ def spine_segments(finder: PathFinder, here: Node) -> list[Segment]:
 
 
 def leaf_segments(finder: PathFinder, here: Node, up: NextHop) -> list[Segment]:
-    """Return the segments of a switch below a core for other Pods; empty if the default `up` suffices."""
+    """Return a leaf's segments for destinations in other Pods; empty if the default `up` suffices."""
     fabric = finder.fabric
     above = [neighbour for neighbour in finder.neighbours(here.name) if neighbour in core_dimensions(fabric)]
     if not above or here.name in core_dimensions(fabric):
@@ -216,7 +216,10 @@ def _max_group_size(groups: int) -> int:
 
 
 def _shared_group_size(ways: int) -> int:
-    """Return a group size of at least the number of buckets, so that tables share like source routes."""
+    """Return the size of a group of `ways` members: at least 16, a hash value for each path bucket.
+
+    So the tables share traffic among the members as source routes do.
+    """
     return max(BUCKETS, 2 << (ways - 1).bit_length() if ways > BUCKETS else 0)
 
 

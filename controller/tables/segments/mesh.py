@@ -33,10 +33,11 @@ def own_segment(fabric: Fabric, here: Node) -> Segment:
 def mesh_segments(
     finder: PathFinder, here: Node, addresses: Sequence[int], uplinks: Sequence[str] = ()
 ) -> list[Segment]:
-    """Return an array of next hops for each dimension in which a node has links.
+    """Return segments with an array of next hops for each dimension in which a node has links.
 
-    The own value of an endpoint leads to its host. Arrays above the first dimension do not use this value: a
-    destination with an equal value also has a longer prefix in common with the node.
+    An array is indexed by the destination's value of the dimension's address field. The own value of an
+    endpoint leads to its host. Arrays above the first dimension do not use this value: a destination with an
+    equal value also has a longer prefix in common with the node.
 
     Args:
         finder: Finds the working links.

@@ -85,11 +85,15 @@ class MutationSettings(Model):
 
     @model_validator(mode="after")
     def _one_change(self) -> Self:
-        ways = (self.set, self.value, self.scale, self.shift, self.function)
-        if sum(item is not None for item in ways) != 1:
-            raise ValueError("a mutation has exactly one of set, value, scale, shift and function")
+        keys = ("set", "value", "scale", "shift", "function")
+        given = [key for key in keys if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                "a mutation has exactly one of set, value, scale, shift and function; "
+                f"got {', '.join(given) or 'none'}"
+            )
         if (self.set is not None or self.value is not None) and not self.what:
-            raise ValueError("say with `what:` what `set:` or `value:` changes")
+            raise ValueError("`what:` is missing: say in words what `set:` or `value:` changes")
         return self
 
 
@@ -176,14 +180,16 @@ class CheckSettings(Model):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if (self.model is None) == (self.scenario is None):
-            raise ValueError("a check has exactly one of model and scenario")
+            raise ValueError(
+                f"a check has exactly one of model and scenario; got {'both' if self.model else 'none'}"
+            )
         of_scenario = {"variants", "set", "fail_each", "repeats", "derive"} & self.model_fields_set
         if self.model is not None and of_scenario:
             raise ValueError(f"`{min(of_scenario)}:` belongs to a scenario; this check has a model")
         if self.scenario is not None and "arguments" in self.model_fields_set:
             raise ValueError("`arguments:` belongs to a model; this check has a scenario")
         if self.fail_each is not None and len(self.scenario or ()) > 1:
-            raise ValueError("`fail_each:` takes a single scenario")
+            raise ValueError(f"`fail_each:` takes a single scenario, got {len(self.scenario or ())}")
         if not self.claims and (self.model is not None or self.fail_each is not None):
             raise ValueError("`claims:` is empty; give at least 1")
         return self

@@ -129,9 +129,12 @@ class Pinned(Lit[_Held]):
         held = self._jobs[key]
         if np.array_equal(held.choice, choice):
             return
-        if (held.flows.paths[np.arange(len(choice)), choice].max(axis=1, initial=-1) < 0).any():
+        lacks = held.flows.paths[np.arange(len(choice)), choice].max(axis=1, initial=-1) < 0
+        if lacks.any():
+            flow = int(np.argmax(lacks))
             raise ModelError(
-                "a flow uses a candidate that is not one of its paths", remedy="choose among its paths"
+                f"flow {flow} of job {key} has no candidate path {choice[flow]}",
+                remedy="choose among the paths of the flow",
             )
         held.choice = choice.copy()
         self._route(held, len(held.phases))

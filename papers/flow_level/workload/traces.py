@@ -92,9 +92,14 @@ class Entry(BaseModel):
             raise ValueError(f"{self.npus} NPUs do not fill whole servers; take a multiple of {SERVER}")
         servers = max(1, self.npus // SERVER)
         if servers % self.stages:
-            raise ValueError(f"{servers} servers do not make {self.stages} stages; take a divisor")
+            raise ValueError(
+                f"{servers} servers do not make {self.stages} stages; take a divisor of {servers}"
+            )
         if self.group % SERVER or servers % (self.group // SERVER):
-            raise ValueError(f"{servers} servers do not make groups of {self.group} NPUs; take a divisor")
+            raise ValueError(
+                f"{servers} servers do not make groups of {self.group} NPUs; take a multiple of {SERVER} "
+                f"that divides {servers * SERVER}"
+            )
         if self.gradients + self.experts + self.pipeline > 1:
             raise ValueError("shares add up to more than the iteration; lower them to 1 in all")
         return self

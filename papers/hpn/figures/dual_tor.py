@@ -112,8 +112,8 @@ def _failure_runs(file: str) -> Runs:
 def failures(note: Progress, stacked: bool = False, healthy: bool = False) -> Values:
     """Measure an AllReduce under failures of cables and ToRs: dual ToR, single ToR, stacked dual ToR.
 
-    `stacked` and `healthy` are mutations: they replace the runs under failures by the stacked pair, or the
-    runs that halt by a run without failures.
+    Mutations of claims set `stacked` and `healthy`. With `stacked`, the run of the stacked pair replaces the
+    runs that survive failures. With `healthy`, a run without failures replaces the runs that halt.
     """
     note("dual-ToR", 0.0)
     dual = _failure_runs("scenario")

@@ -74,7 +74,7 @@ variants:
 
 
 def _runs(text: str, note: Progress) -> Runs:
-    """Run the variants of a scenario's text; RailyardError if the data of a variant is wrong."""
+    """Run the variants of a scenario in YAML text; RailyardError if the data of a variant is wrong."""
     return {name: (item, right(item, seen)) for name, (item, seen) in ran(text, note).items()}
 
 

@@ -91,7 +91,7 @@ def cost_figures(
 
 
 def _copper(clos_share: float, ub_mesh_share: float) -> str:
-    """Return the CapEx of 2D-FM with a price of copper, which neither paper gives, as text."""
+    """Return a text with the CapEx of 2D-FM if copper has a price; neither paper gives this price."""
     given: Prices = cost.Prices(passive_lane=10, active_lane=30)
     prices = cost.fit_prices(given=given, clos_share=clos_share, ub_mesh_share=ub_mesh_share)
     return f"{cost.capex_ratio(two_d_clos(), prices):.2f}x with copper at 10 and 30 $ a lane"

@@ -87,7 +87,7 @@ def test_who_begins_late_does_nothing_before() -> None:
         (lambda: Job("a", 8, 1.0, np.ones(2), np.zeros((1, 1, 1), np.int64)), "2 amounts"),
         (lambda: wire("a", 8, 1.0, -1.0), "flow 0 cannot carry -1 bytes"),
         (lambda: simulate([JobProfile(1.0, {})], (0, 0), 1.0), "2 levels were given for 1 jobs"),
-        (lambda: simulate([JobProfile(0.0, {})], (0,), 1.0), "no time"),
+        (lambda: simulate([JobProfile(0.0, {})], (0,), 1.0), "iterations of job 0 take 0 s"),
     ],
 )
 def test_what_cannot_be_is_refused(make: object, told: str) -> None:

@@ -75,7 +75,7 @@ def test_a_study_becomes_checks(study: Path):
         ("      place: our paper, §2\n", "", "`place:` is missing"),
         ("paper: 3}", "paper: 3, mutation: null}", "`mutation:` is missing; only an identity may lack one"),
         ("paper: 3}", "paper: 3, mutation: {scale: 2, shift: 1}}", "exactly one of set, value, scale, shift"),
-        ("paper: 3}", "paper: 3, mutation: {set: {nodes: 2}}}", "say with `what:`"),
+        ("paper: 3}", "paper: 3, mutation: {set: {nodes: 2}}}", "`what:` is missing"),
         ("paper: 3}", "paper: 3, expected: 5}", "expects a difference; give its reason"),
         ("paper: 3}", "paper: 3, expected: 3, reason: so}", "expects a difference where it holds"),
         ("value: links / degree", "value: links /", "'links /' is not an expression"),

@@ -38,7 +38,7 @@ def test_lengths():
         ("npus: 128", "npus: 100", ":2: npus: 100 is not a power of two"),
         ("llama2-70b", "lama2-70b", "did you mean 'llama2-70b'?"),
         ("16K]", "16k]", "'16k' is not a length; write 8K, 256K or 10M"),
-        ("16K]", "8K]", "sequence '8K' is there twice"),
+        ("16K]", "8K]", "sequence '8K' is listed twice"),
         ("baseline: clos", "baseline: close", ":5: baseline: no 'close' in this file; there are clos, mesh"),
         (
             "{name: mesh}",

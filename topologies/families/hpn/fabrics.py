@@ -97,7 +97,7 @@ def hpn(
 
     The paper has 15 segments of 128 + 8 hosts, 8 rails, 60 aggregation switches and 8 cores of a plane.
 
-    `nic_gbps` is the rate of one of the two ports of a NIC. A cable between switches has twice this rate, as
+    `nic_gbps` is the rate of one of the two ports of a NIC. A cable between switches has twice this rate; so
     has the only port of a NIC if `tors` is single. `planes` 0: one plane for each ToR of a set; 1: a typical
     Clos.
     """

@@ -55,7 +55,7 @@ class Shape:
 
     @property
     def sets(self) -> int:
-        """Sets of ToRs of a segment."""
+        """Number of sets of ToRs of a segment."""
         return 1 if self.mixed else self.rails
 
     @property

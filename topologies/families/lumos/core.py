@@ -92,11 +92,13 @@ def core_of(fabric: Fabric) -> Core:
         if match is None:
             raise TopologyError(
                 f"fabric {fabric.name}: {switch.name} belongs to no group of optical switches",
-                remedy="use lumos",
+                remedy="use a fabric of the family lumos",
             )
         groups.setdefault(int(match[1]), []).append(switch)
     if not groups:
-        raise TopologyError(f"fabric {fabric.name} has no optical switches", remedy="use lumos")
+        raise TopologyError(
+            f"fabric {fabric.name} has no optical switches", remedy="use a fabric of the family lumos"
+        )
     first = groups[min(groups)][0]
     pods = len({end.node for end in first.ends})
     twice = len(first.ends) > pods

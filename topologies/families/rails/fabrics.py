@@ -122,7 +122,7 @@ def _check_spare_rails(count: int, *, optical: bool, leaves: int) -> None:
         )
     if count and leaves > 1:
         raise TopologyError(
-            f"spare_rails is {count}, but rails have {leaves} leaves, and spines that lead to no other",
+            f"spare_rails is {count}, but a rail has {leaves} leaves; only rails of one leaf can have spares",
             remedy="use a radix of as many ports as there are domains",
         )
 

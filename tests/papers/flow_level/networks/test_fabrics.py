@@ -204,7 +204,7 @@ def test_a_demand_beyond_the_ports_is_lowered_where_it_is_largest() -> None:
 
 
 def test_shapes_that_cannot_be() -> None:
-    with pytest.raises(ModelError, match="spines cannot have 3 links to each of 4 leaves with 32 uplinks"):
+    with pytest.raises(ModelError, match="Pods of 4 leaves with 32 uplinks each cannot have tau 3"):
         Lumos(CLUSTER, tau=3)
     with pytest.raises(
         ModelError,
