@@ -82,7 +82,7 @@ def allocate(
 def allocate_by_spine(
     counts: Ints, ports: int, standing: CircuitPlan | None = None, *, working: np.ndarray | None = None
 ) -> CircuitPlan:
-    """Allocate circuits to the demand of each spine between Pods, `counts`, (H, P, P); few of them move.
+    """Allocate circuits to the demand of each spine, `counts`, (H, P, P); few standing circuits move.
 
     A spine whose demand did not change keeps its circuits. `ports`, `standing` and `working` mean what they
     mean for `allocate`. PlanError names a spine, and a Pod that asks for more circuits than the working pairs

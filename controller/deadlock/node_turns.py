@@ -23,7 +23,10 @@ Integers = NDArray[np.int64]
 
 
 def permits_no_cycle(fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS) -> bool:
-    """Return whether the graph that `permitted_graph` returns, with U-turns, has no cycle."""
+    """Return whether the dependency graph of all turns that the rules allow has no cycle.
+
+    It is the graph that `permitted_graph` returns, U-turns included; here only its reachable part is built.
+    """
     hops = Hops(fabric, rules)
     if not len(hops):
         return True

@@ -28,7 +28,7 @@ HORIZON = 24
 # Limits of k, Crux's correction of a job's intensity.
 LIMITS = (0.01, 100.0)
 
-# Number of the only link.
+# Number of the only link on which two jobs are simulated.
 _LINK = 0
 # A gain below this share of a job's sending in a run counts as 0: the run may end within an iteration.
 _NEGLIGIBLE = 0.5 / HORIZON

@@ -41,7 +41,10 @@ class Relays:
         return [path for path in paths if len(path) == fewest]
 
     def shared_switch_paths(self, source: str, destination: str) -> list[Path]:
-        """Return paths through neighbours sharing a switch with the destination; none if the source does."""
+        """Return paths through neighbours that share a switch with the destination.
+
+        None if the source itself shares a switch with the destination.
+        """
         switches = self._uplink_switches(destination)
         if not switches.isdisjoint(self._uplink_switches(source)):
             return []

@@ -38,7 +38,7 @@ class Routes(Mapping[Pair, tuple[Path, ...]]):
         return cls(paths, buckets)
 
     def of_number(self, number: int) -> tuple[Path, ...]:
-        """Return the paths of a pair's buckets, by its number."""
+        """Return the path of each bucket of the pair with this number."""
         return tuple([self.paths.path(row) for row in self.buckets[number].tolist()])
 
     def __getitem__(self, pair: Pair) -> tuple[Path, ...]:

@@ -297,7 +297,11 @@ class Scheme(ABC):
         return ()
 
     def plain_paths(self, node: str, targets: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
-        """Yield targets: a neighbour, with its path, or another endpoint, with None: by tables."""
+        """Yield the targets to which a message needs no source route, each with its path.
+
+        The path of a neighbour is its link; other endpoints have None, since tables lead to them. Switches
+        that are no neighbours are left out.
+        """
         neighbours = self.finder.neighbours(node)
         for name in targets:
             if name in neighbours:

@@ -91,7 +91,8 @@ def _measured(claim: Claim, figures: Figures) -> Measured:
         return value
     if not isinstance(value, int | float):
         raise RailyardError(
-            f"{name} is {value!r}, which is not a number", remedy="compare it with the value it has"
+            f"{name} is {value!r}, which is not a number",
+            remedy="give the claim a `value:` that is a number, such as a comparison",
         )
     return Measured(float(value))
 

@@ -39,7 +39,7 @@ AGGREGATION = 2
 @final
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Utilisation when Crux decides one step and the other steps are optimal, as a share of the optimum.
+    """Utilisation if Crux decides one step and all other steps are optimal, as a share of the optimum.
 
     Attributes:
         paths: Crux chooses the paths.

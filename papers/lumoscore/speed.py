@@ -65,7 +65,7 @@ class Cluster:
     Attributes:
         pods: number of Pods.
         changes: changes by kind.
-        exact: seconds of the exact program for the change of one job; None: not run, or above EXACT_LIMIT_S.
+        exact: seconds of the method exact for the change of one job; None: not run, or above EXACT_LIMIT_S.
     """
 
     pods: int
@@ -82,7 +82,10 @@ class Cluster:
 
 
 def clusters(note: Callable[[int, float], None] = lambda pods, share: None) -> Sequence[Cluster]:
-    """Return measurements of all sizes; the exact program stops at the first size above its time limit."""
+    """Return measurements of clusters, smallest first.
+
+    The method exact, an integer program, is left out after the first cluster at which it exceeds its limit.
+    """
     result: list[Cluster] = []
     for index, pods in enumerate(PODS):
         note(pods, index / len(PODS))
@@ -98,7 +101,7 @@ def measure(pods: int, seeds: int = SEEDS, changes: int = CHANGES, *, exact: boo
         pods: number of Pods.
         seeds: number of seeds; each gives one change of every kind but Change.job.
         changes: number of changes of one job for each seed.
-        exact: run the exact program, too.
+        exact: measure the method exact, an integer program, too.
     """
     allocate(Trace(4, 8, 0).demand, 2, 4)  # loads the solver
     result = {

@@ -187,6 +187,6 @@ def _emulated_us(case: Case, fabric: Fabric, seed: int) -> float:
     if seen.correct_nodes != seen.nodes:
         raise ModelError(
             f"{case.shape} {case.kind} of {case.elements} elements: {seen.first_wrong}",
-            remedy="a time is compared only of a run whose data are right",
+            remedy="correct the emulation; only times of runs with right data are compared",
         )
     return seen.completion_ps / 1e6

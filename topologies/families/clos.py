@@ -118,7 +118,7 @@ def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int =
     cores = _fewest(pods, climbing, radix, 0)
     if cores is None:
         raise TopologyError(
-            f"{leaves} leaves of radix {radix} are more than {MAX_TIERS} tiers join",
+            f"{leaves} leaves of radix {radix} are more than {MAX_TIERS} tiers can join",
             remedy="use a larger radix or fewer endpoints",
         )
     return Clos(radix, leaves, below, ups, pod, inner, ups // inner, cores, climbing // cores)

@@ -42,7 +42,7 @@ def longest_way(fabric: Fabric, ends: Collection[str] | None = None) -> int:
                 grown[heads[starts]] |= np.bitwise_or.reduceat(reached[tails], starts, axis=0)
             if (grown == reached).all():
                 raise TopologyError(
-                    f"fabric {fabric.name}: some nodes cannot reach each other",
+                    f"fabric {fabric.name}: some of the {len(wanted)} nodes cannot reach each other",
                     remedy="add links between them",
                 )
             reached = grown

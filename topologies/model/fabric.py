@@ -250,7 +250,7 @@ class Fabric:
         object.__setattr__(self, "_optical", {switch.name: switch for switch in self.optical})
 
     def node(self, name: str) -> Node:
-        """Return the node of a name; TopologyError suggests similar names when there is none."""
+        """Return the node with a name; TopologyError suggests similar names when there is none."""
         try:
             return self._nodes[name]
         except KeyError:
@@ -261,14 +261,14 @@ class Fabric:
         return self._by_address.get(address)
 
     def link(self, name: str) -> Link:
-        """Return the link of a name; TopologyError suggests similar names when there is none."""
+        """Return the link with a name; TopologyError suggests similar names when there is none."""
         try:
             return self._links[name]
         except KeyError:
             raise _unknown(self.name, "link", name, self._links) from None
 
     def optical_switch(self, name: str) -> OpticalSwitch:
-        """Return the optical switch of a name; TopologyError suggests similar names when there is none."""
+        """Return the optical switch with a name; TopologyError suggests similar names when there is none."""
         try:
             return self._optical[name]
         except KeyError:

@@ -87,7 +87,7 @@ def _module(path: Path) -> ModuleType:
 
 
 def _is_own(module: ModuleType, name: str, value: object) -> bool:
-    """Return whether a name of a module is public and defined in it, not imported."""
+    """Return whether a module defines a public name itself, rather than importing it."""
     if name.startswith("_") or ismodule(value):
         return False
     return not (isroutine(value) or isclass(value)) or value.__module__ == module.__name__

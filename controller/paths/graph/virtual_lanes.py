@@ -54,7 +54,7 @@ def lengthened(fabric: Fabric, routes: Mapping[tuple[str, str], Sequence[Path]])
 
 
 def layers_needed(paths: Iterable[Path]) -> int:
-    """Return the number of layers that first fit opens for these paths."""
+    """Return the number of layers, lanes without a cycle, to which first fit assigns these paths."""
     layers: list[_Layer] = []
     for path in dict.fromkeys(paths):
         hops = list(hops_of(path))

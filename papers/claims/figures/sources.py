@@ -52,7 +52,7 @@ class Figures:
         self.document = document or {}
 
     def of(self, name: str) -> Any:
-        """Return the figure of a name or path; RailyardError if there is none."""
+        """Return the figure with a name, or at a path in the document; RailyardError if there is none."""
         if name in self.values:
             return self.values[name]
         node: Any = self.document

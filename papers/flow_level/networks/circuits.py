@@ -32,7 +32,7 @@ def filled(counts: Ints, ports: int) -> Ints:
     between = counts.sum(axis=0)
     while True:
         pod = left.argmax(axis=1)
-        # Rank by circuits on this spine, then on all spines, then by free ports, most first.
+        # Rank Pods by fewest circuits to `pod` on this spine, then on all spines, then by most free ports.
         few = (counts[all_spines, pod] * (between.max() + 1) + between[pod]) * (ports + 1) - left
         few[left < 1] = np.iinfo(np.int64).max
         few[all_spines, pod] = np.iinfo(np.int64).max

@@ -51,7 +51,7 @@ def test_a_part_of_a_network_has_part_of_its_spines_and_trunks_to_them() -> None
     [
         (1, 9, 8, {}, "a switch of radix 8 has too few ports for 9 endpoints; use radix 9 or more"),
         (2, 5, 8, {}, "a leaf needs 5 ports down and 5 up, and has 8; use radix 10 or more, or fewer"),
-        (33, 4, 8, {}, "33 leaves of radix 8 are more than 3 tiers join; use a larger radix"),
+        (33, 4, 8, {}, "33 leaves of radix 8 are more than 3 tiers can join; use a larger radix"),
         (
             4,
             4,

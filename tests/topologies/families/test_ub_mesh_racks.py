@@ -158,6 +158,6 @@ def test_no_way_is_an_error() -> None:
     mesh = full_mesh([3])
     apart = Fabric(**{name: getattr(mesh, name) for name in mesh.__match_args__ if name != "links"}, links=())
     with pytest.raises(
-        TopologyError, match="fabric full-mesh-3: some nodes cannot reach each other; add links between them"
+        TopologyError, match="fabric full-mesh-3: some of the 3 nodes cannot reach each other; add links"
     ):
         longest_way(apart)

@@ -195,7 +195,7 @@ def ub_pod_clos(
     delay_ns: Delay = LINK_DELAY_NS,
     hrs_delay_ns: HrsDelay = HRS_DELAY_NS,
 ) -> Fabric:
-    """Build the racks of a Pod without the mesh between them: all uplinks of a rack lead to HRS.
+    """Build the racks of a Pod without direct links between racks: all uplinks of a rack lead to HRS.
 
     Derived: inter-rack LRS j of plane p of all racks lead to one HRS, by x32 each, so 16 racks fill 32 HRS.
     """
