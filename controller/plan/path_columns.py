@@ -140,7 +140,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
 
     @classmethod
     def of(cls, fabric: Fabric, paths: Mapping[Pair, Sequence[Path]]) -> Self:
-        """Return the columns of paths by name."""
+        """Return the columns of paths that are given as names of nodes."""
         pairs = PairColumns.of(fabric, paths)
         counts, rows = [], list[list[int]]()
         for pair in pairs.names():

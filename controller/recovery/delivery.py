@@ -65,7 +65,7 @@ class Delivery:
             self._pending[key] = _Pending(outgoing, now + self._repeat_ps)
 
     def on_acknowledgement(self, answer: Acknowledgement) -> None:
-        """Forget the message that has arrived; ignore the acknowledgement of an earlier one."""
+        """Forget the acknowledged message; ignore the acknowledgement of an earlier message."""
         key = (*_link(answer), answer.subscription, answer.origin)
         pending = self._pending.get(key)
         if pending is not None and _sequence(pending.outgoing.message) == answer.sequence:

@@ -71,7 +71,7 @@ class Side:
 
     @property
     def utilisation(self) -> float:
-        """Mean of `works`."""
+        """Share of accelerators' time spent computing, as a mean over the draws."""
         return mean(self.works)
 
 

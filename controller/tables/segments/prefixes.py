@@ -149,7 +149,7 @@ def _direct_subprefixes(fabric: Fabric) -> Mapping[Prefix, frozenset[Prefix]]:
 def _aggregate(
     hops: dict[Prefix, int], ends: list[int], whole: Mapping[Prefix, frozenset[Prefix]]
 ) -> dict[Prefix, int]:
-    """Replace all parts of a segment by the segment if each part is below, by an equal number of hops.
+    """Replace all parts of a segment by the segment if each part is below the node, at equal hops.
 
     No segment becomes as wide as an address class: the default serves destinations that are not below.
     """

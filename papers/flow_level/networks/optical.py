@@ -193,7 +193,7 @@ class Lumos:
         return self._dark if dark else 0.0
 
     def _realised(self) -> Ints:
-        """Return circuits by spine, Pod and Pod: those demanded, and further circuits on free ports."""
+        """Return circuits by spine, Pod and Pod: the demanded circuits, and further ones on free ports."""
         if self._wiring is Wiring.leaf:
             wanted = pod_demand(self._split, self.cluster.leaves)
             return filled(np.array([at_most(item, self._ports) for item in wanted]), self._ports)

@@ -68,11 +68,11 @@ class Pace(Protocol):
         ...
 
     def advance(self, seconds: float) -> list[int]:
-        """Let this time pass, at most `next_in()`; return the keys of jobs that have ended, ascending."""
+        """Let `seconds` pass, at most `next_in()`; return the keys of jobs that have ended, ascending."""
         ...
 
     def order(self, key: int, order: Order) -> None:
-        """Set the schedule of a job's sending, which replaces its own priority."""
+        """Set the schedule of a job's sending, which replaces the job's own priority."""
         ...
 
     def counted(self, key: int) -> Counted: ...

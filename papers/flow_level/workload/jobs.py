@@ -125,7 +125,8 @@ def experts(servers: int, group: int, shift: int) -> Pairs:
     Args:
         servers: number of servers.
         group: number of servers of a group.
-        shift: round; each server sends to the server that follows by so many in its group, cyclically.
+        shift: number of the round: each server sends to the server `shift` positions on in its group,
+            cyclically.
 
     Raises:
         ModelError: The groups do not divide the servers, or there is no such round.

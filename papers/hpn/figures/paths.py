@@ -97,7 +97,7 @@ def idle_downlinks(ready: Prepared, seen: Observation) -> float:
 
 
 def polarisation(note: Progress, planes: int = 1, swapped: bool = False, variant: str = "same") -> Values:
-    """Measure the imbalance of a NIC's ports on a typical Clos and on two planes, if all switches use one hash."""
+    """Measure the imbalance of a NIC's ports if all switches use one hash: typical Clos, two planes."""
     note("by hash", 0.0)
     typical = planned(4, 128, 8, aggs=_UPLINKS, planes=planes)
     apart = planned(4, 128, 8, aggs=_UPLINKS, planes=1 if swapped else 2)

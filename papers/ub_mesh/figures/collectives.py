@@ -79,7 +79,7 @@ def _runs(text: str, note: Progress) -> Runs:
 
 
 def _arrays(ready: Prepared, seen: Observation) -> float:
-    """Return the completion time in D/B; B is the rate of the slowest link."""
+    """Return the completion time in D/B: bytes of an array divided by the rate of the slowest link."""
     rate = min(link.rate_bps for link in ready.fabric.links)
     return seen.completion_ps / 10**12 * rate / (8 * ready.variant.collective.data_bytes)
 

@@ -98,7 +98,7 @@ def _copper(clos_share: float, ub_mesh_share: float) -> str:
 
 
 def availability(note: Progress, lanes: int = 64, uplink_lanes: int = 16, repairs: float = 1) -> Values:
-    """Return availabilities in percent, failures a year and hours between failures, of both fabrics.
+    """Return availability in percent, failures a year and hours between failures of x64T Clos and UB-Mesh.
 
     Args:
         note: progress callback.

@@ -142,7 +142,7 @@ class Shape:
         return AddressPlan((AddressField("class", 1), *padding, *fields))
 
     def check(self) -> None:
-        """Raise TopologyError when the fabric cannot be built."""
+        """Raise TopologyError if planes cannot divide the ToRs of a set, or Pods have no cores."""
         if self.planes not in (1, self.tors):
             raise TopologyError(
                 f"{self.planes} planes cannot divide {self.tors} ToRs of a set",

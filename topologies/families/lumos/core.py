@@ -267,8 +267,8 @@ def check_wiring(fabric: Fabric, switches: Mapping[str, Mapping[int, int]] | Non
         by = None if source is None else talking[rx[0], source]
         if to != by:
             raise TopologyError(
-                f"{tx[0]}: port {tx[1]}, from port {number} of {_spine(group, pod)}, leads to {_words(to)}, "
-                f"and {rx[0]} brings it {_words(by)}",
+                f"port {number} of {_spine(group, pod)} sends to {_words(to)} by port {tx[1]} of {tx[0]}, "
+                f"but receives from {_words(by)} by port {rx[1]} of {rx[0]}",
                 remedy="give both directions of a port the same peer",
             )
 
