@@ -64,7 +64,10 @@ def allocate(
     pairs, n = ports // 2, len(demand)
     old = None if standing is None or method == "scratch" else standing.maps.reshape(-1, n)[slots]
     if method in ("greedy", "exact") and len(slots) < spines * pairs:
-        raise PlanError(f"the method {method} needs all pairs to work", remedy="use the method flow")
+        raise PlanError(
+            f"the method {method} needs all {spines * pairs} pairs to work, but {len(slots)} do",
+            remedy="use the method flow",
+        )
     if method == "exact":
         maps = allocate_exact(demand, spines, pairs, old, seconds=seconds)
     elif method == "greedy":

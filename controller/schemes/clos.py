@@ -87,7 +87,10 @@ class Clos(Structured):
     # -- failures
 
     def dependents(self, node: str, link: Link) -> Sequence[str]:
-        """Return the neighbours whose groups `node` leaves when it loses the link as its upper end."""
+        """Return the neighbours that must take `node` out of their groups when it loses the link.
+
+        Empty if `node` is not the upper end of the link, or the strategy does not choose by hash.
+        """
         if not self.strategy.by_hash or upper_end(self.fabric, link) != node:
             return ()
         ends = (link.a.node, link.b.node)

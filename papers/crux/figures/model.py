@@ -61,8 +61,8 @@ def measure_priority(note: Progress, draws: int = 30, sends: float = 2.0, more: 
 
     Args:
         note: progress callback.
-        draws: number of random pairs of jobs, with which it is counted how often k favours the shorter job,
-            and the job whose communication its computation does not hide.
+        draws: number of random pairs of jobs; the result counts how often k favours the shorter job, and the
+            job whose communication its computation does not hide.
         sends: seconds of sending of the longer job of the first example.
         more: factor of the NPUs or the work of the job that k should not favour.
     """

@@ -121,7 +121,7 @@ class Placement:
         """Take NPUs for a job and return them by rank, ascending; None if there is no room.
 
         Args:
-            npus: number of NPUs; above a server's, a multiple of it.
+            npus: number of NPUs; a job larger than a server takes a multiple of a server's NPUs.
             unit: number of NPUs of a block.
 
         Raises:
