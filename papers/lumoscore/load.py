@@ -101,7 +101,7 @@ def states(pods: int, spines: int, ports: int, seed: int, changes: int) -> Itera
 
 
 def refilled(pods: int, spines: int, ports: int, seed: int) -> tuple[Ints, CircuitPlan]:
-    """Return a new demand, and the plan of the demand before; both also use the ports that jobs leave free."""
+    """Return a new demand, and the plan of the demand before; both use ports that jobs leave free too."""
     trace = Trace(pods, spines * ports, seed)
     plan = allocate(saturate_demand(trace.demand, spines * ports), spines, ports)
     return saturate_demand(trace.change(), spines * ports), plan

@@ -154,7 +154,7 @@ def test_what_is_no_fabric_is_refused() -> None:
         PlanError, match=r"the maps have shape \(2, 2, 3\); give an array of shape \(2, 2, 2\)"
     ):
         allocate(np.zeros((2, 2), int), 2, 4, other)
-    with pytest.raises(PlanError, match="needs all pairs to work"):
+    with pytest.raises(PlanError, match="needs all 4 pairs to work, but 2 do"):
         allocate(np.zeros((2, 2), int), 2, 4, method="exact", working=np.eye(2, dtype=bool))
 
 

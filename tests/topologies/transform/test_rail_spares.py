@@ -118,7 +118,7 @@ def test_an_idle_domain_is_wired_as_the_others_and_holds_no_member() -> None:
         ),
         (
             {"spare_rails": 1, "optical": True, "domains": 5, "radix": 4},
-            "spare_rails is 1, but rails have 3 leaves",
+            "spare_rails is 1, but a rail has 3 leaves",
         ),
         (
             {"hb_size": 200, "spares": 56},
