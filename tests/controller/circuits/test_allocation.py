@@ -143,7 +143,7 @@ def test_a_demand_that_says_which_spine_gets_what_it_says() -> None:
 def test_what_is_no_fabric_is_refused() -> None:
     with pytest.raises(PlanError, match="ports in pairs"):
         allocate(np.zeros((2, 2), int), 2, 3)
-    with pytest.raises(PlanError, match=r"the demand has shape \(\); give a row and a column for each Pod"):
+    with pytest.raises(PlanError, match=r"the demand has shape \(\), but must be a square matrix"):
         allocate(np.array(4), 2, 4)
     with pytest.raises(
         PlanError, match=r"the working pairs have shape \(2, 4\); give an array of shape \(2, 2\)"
