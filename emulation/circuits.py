@@ -13,7 +13,7 @@ __all__ = ["CircuitRuntime", "CircuitSwitch", "Reconfiguration", "circuit_switch
 
 
 class CircuitRuntime(Protocol):
-    """Operations of a testbed that circuit switches use."""
+    """Operations of a testbed that its optical circuit switches use."""
 
     @property
     def now_ps(self) -> int: ...

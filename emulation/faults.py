@@ -111,10 +111,14 @@ class Parameter:
 @final
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """An event: its text, its parameters, and its effect.
+    """A kind of event: its text, its parameters, and its effect.
 
-    `impairs` changes the effect on the target's directions; None: the event takes the target down or up.
-    `ends`: the event ends an earlier event of its target.
+    Attributes:
+        text: Returns the event in words, such as "goes down".
+        parameters: Keys that a scenario gives with the event.
+        impairs: Returns the changed loss, rate and delay of each direction of the target's links; None if
+            the event takes the target down or up instead.
+        ends: The event ends an earlier event of the same target.
     """
 
     text: Callable[[Fault], str]

@@ -341,9 +341,11 @@ def _shaped(m: Measured) -> Check:
 
 
 def _suggestion(dilation: float, broken: Sequence[float]) -> int:
-    """Return the dilation that the worst check asks for, with headroom, rounded up to half a leading digit.
+    """Return a dilation with which all checks should pass, rounded up to half a unit of its leading digit.
 
-    A loss exceeds its limit infinitely, so losses do not tell a dilation: the result is then a first try.
+    `broken` is, for each failed check, the measured value divided by its limit; the worst one, with headroom,
+    gives the result. A loss counts as infinite and tells nothing about the dilation: if there are only
+    losses, the result is a first try.
     """
     worst = max((used for used in broken if math.isfinite(used)), default=1.0)
     wanted = dilation * min(max(_HEADROOM * worst, _LEAST_STEP), _MOST_STEP)

@@ -22,13 +22,27 @@ _TURNS = frozenset({"arrival", "departure", "vl_turn"})
 @final
 @dataclass(slots=True)
 class Change:
-    """A change of circuits under way, from fabric `before` to fabric `target`.
+    """A change of circuits under way.
 
-    `stay` is the fabric with only the circuits that do not move. Nodes in `held` switch to the routes of
-    `stay` at `held_ps`. Once `turned`, the old circuits are gone, and the new circuits get light at `lit_ps`.
-    `ports` are the ends of all circuits that are set up or torn down; `unlit` the ends of new circuits that
-    are still dark, and `waits_for` the ends among these that can be expected to see light. `plan` is for
-    `target`, `then` begins the jobs that wait, and `updates` counts the table entries written so far.
+    Attributes:
+        begun_ps: Begin of the change.
+        why: Cause in words.
+        before: Fabric before the change.
+        stay: Fabric with only the circuits that do not move.
+        target: Fabric after the change.
+        circuits: New crossconnects of the optical switches.
+        plan: Plan of `target`.
+        jobs: Demand of each job for which circuits are allocated.
+        then: Callbacks that begin the waiting jobs after the change.
+        hitless: True if routes lead around every circuit while it moves.
+        updates: Number of table entries written so far.
+        ports: Ends of all circuits that are set up or torn down.
+        held: Nodes that switch to the routes of `stay`.
+        held_ps: Time at which they switch.
+        unlit: Ends of new circuits that are still dark.
+        waits_for: Those of `unlit` that can be expected to see light.
+        turned: True once the old circuits are gone.
+        lit_ps: Time at which the new circuits get light; None before `turned`.
     """
 
     begun_ps: int

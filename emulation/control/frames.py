@@ -200,7 +200,7 @@ def _frame(source_cna: int, destination_cna: int, message: bytes, ports: Sequenc
 
 @cache
 def _template(*, steered: bool) -> bytes:
-    """Return a management frame whose addresses, source route and message are zero."""
+    """Return a management frame whose addresses and message are zero; `steered`: with a zero source route."""
     route, cfg = (bytes(SRH_BYTES), CFG_SOURCE_ROUTE) if steered else (b"", CFG_CNA16)
     size = _LPH_BYTES + len(route) + _NTH_BYTES + _MESSAGE.size
     lph = cfg << _CFG_SHIFT | encode_length(size)

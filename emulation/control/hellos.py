@@ -143,7 +143,7 @@ class Hellos:
     def _quiet(self) -> bool:
         if self._data_arrived():
             self._moved_ps = self._testbed.now_ps
-        # delivered_bytes is always 0 on a testbed that does not count arrivals.
+        # The testbed's delivered_bytes is always 0 if it does not count arrivals: hellos then never pause.
         quiet_ps = self._testbed.now_ps - self._moved_ps
         return self._delivered > 0 and quiet_ps > _QUIET * self._times.period_ps
 

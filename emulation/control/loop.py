@@ -186,7 +186,7 @@ class ControlLoop:
         return self._testbed.now_ps
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
-        """Call `callback` at that time of the testbed."""
+        """Call `callback` at `time_ps` of the testbed's clock."""
         self._testbed.at(time_ps, callback)
 
     def installed(self) -> Mapping[str, Sequence[Entry]]:

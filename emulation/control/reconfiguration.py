@@ -201,7 +201,11 @@ class ReconfigurationController:
         return chosen
 
     def _fits(self, before: NDArray[np.int64], together: NDArray[np.int64]) -> bool:
-        """Return whether traffic grown to `together`, bytes (Pods, Pods), leaves no further pair unserved."""
+        """Return whether the present circuits serve more traffic as completely as the traffic `before`.
+
+        `before` and `together` are bytes for each pair of Pods, shape (Pods, Pods): without and with the new
+        traffic. The result is False if `together` leaves a pair unserved that `before` did not.
+        """
         fabric, dark = self._runtime.plan.fabric, self._light.dark
         try:
             unserved = unserved_pods(fabric, together, dark) & ~unserved_pods(fabric, before, dark)

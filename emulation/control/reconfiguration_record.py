@@ -14,12 +14,21 @@ __all__ = ["ReconfigurationRecord"]
 @final
 @dataclass(frozen=True, slots=True)
 class ReconfigurationRecord:
-    """A completed change of circuits: begun at `at_ps`, its new circuits in use by routes at `stands_ps`.
+    """A completed change of circuits; it may have moved no circuit.
 
-    `kept`, `torn`, `created` and `dark`, circuits without light afterwards, are link names; a change may have
-    moved no circuit. `before` and `after` are the fabrics. `why` is the cause in words. `hitless`: routes led
-    around every circuit that moved. `updates`: table entries written. `lacks`: jobs with fewer circuits than
-    fault-free ports would give them.
+    Attributes:
+        at_ps: Begin of the change.
+        stands_ps: Time from which routes use the new circuits.
+        kept: Circuits that did not change, by link name.
+        torn: Circuits that were torn down.
+        created: Circuits that were set up.
+        before: Fabric before the change.
+        after: Fabric after the change.
+        hitless: True if routes led around every circuit while it moved.
+        updates: Number of table entries written.
+        why: Cause in words.
+        dark: Circuits without light after the change.
+        lacks: Jobs with fewer circuits than fault-free ports would give them.
     """
 
     at_ps: int

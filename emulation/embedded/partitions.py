@@ -23,7 +23,8 @@ _MOST = 32
 # Work of a node's host, as a number of links: hosts take half of the processor time of a collective.
 _HOST_WORK = 16
 
-# Largest work of a partition, as a multiple of the mean, for the sake of longer links between partitions.
+# Largest work of a partition, as a multiple of the mean. Uneven work is accepted, because it permits cuts at
+# links of longer delay only, and partitions then wait for each other less often.
 _UNEVEN = 1.15
 
 # Largest share of the bytes that may cross partitions, if a single thread has several.

@@ -454,7 +454,7 @@ class EmbeddedTestbed(Lifetime):
         return [*(way for a, b in ends for way in ((a, b), (b, a))), *((node, "host") for node in hosts)]
 
     def queue_depths(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the bytes queued at each of `queue_ports`, and 1 for each paused port, 0 for any other."""
+        """Return the bytes queued at each of `queue_ports`, and for each port 1 if it is paused, else 0."""
         with self._lock:
             depths, paused = self.network.queue_depths()
         return np.frombuffer(depths, np.int64), np.frombuffer(paused, np.uint8)

@@ -73,8 +73,8 @@ class RouteSocket:
         """Send all requests in order; TestbedError names the first request that the kernel refuses."""
         refused = self.attempt(requests)
         if refused:
-            more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
-            raise TestbedError(f"the kernel refuses {refused[0]}{more}")
+            more = f", and {len(refused) - 1} more requests" if len(refused) > 1 else ""
+            raise TestbedError(f"the kernel refuses a request about {refused[0]}{more}")
 
     def attempt(self, requests: Sequence[Request]) -> list[Refusal]:
         """Send requests in order, and return those that the kernel refuses."""

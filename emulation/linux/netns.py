@@ -72,7 +72,8 @@ def create(name: str) -> None:
             os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0))
         except FileExistsError:
             raise TestbedError(
-                f"network namespace {name} exists already", remedy=f"`ip netns delete {name}` if it is yours"
+                f"network namespace {name} exists already",
+                remedy=f"delete it with `ip netns delete {name}` if it is yours",
             ) from None
 
     def make() -> None:

@@ -28,7 +28,7 @@ def need_machine(*, delays: bool = False, captures: bool = False, lanes: bool = 
     """
     if os.geteuid() != 0:
         raise MachineError(
-            "the Mininet testbed makes network namespaces, which takes root",
+            "the Mininet testbed makes network namespaces, which needs root",
             remedy="call with sudo, or use --testbed embedded, which needs no rights",
         )
     for tool, package in (_TOOLS | ({"tcpdump": "tcpdump"} if captures else {})).items():

@@ -114,7 +114,7 @@ class Device:
         """Carry out a SetForwardingPipelineConfig; a refused request leaves the configuration unchanged."""
         role = self._require_primary(request)
         if not role.may_push_pipeline:
-            raise Refusal(rpc_code.PERMISSION_DENIED, f"role {role.name!r} may not set the pipeline")
+            raise Refusal(rpc_code.PERMISSION_DENIED, f"role {role.name!r} has no right to set the pipeline")
         action = request.action
         if action == _Action.COMMIT:
             if request.HasField("config"):
@@ -166,7 +166,10 @@ class Device:
     def _commit_staged(self) -> None:
         staged = self._staged
         if staged is None:
-            raise Refusal(rpc_code.NOT_FOUND, f"device {self.id}: no configuration was saved")
+            raise Refusal(
+                rpc_code.NOT_FOUND,
+                f"device {self.id} has no saved configuration to commit; send VERIFY_AND_SAVE first",
+            )
         with self._frames_held():
             target = self._commit(staged.target.pipeline, staged.cookie)
             for update in staged.written:

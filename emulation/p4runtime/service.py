@@ -167,7 +167,7 @@ def _try_address(address: str) -> None:
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535:
-        raise ValueError("it is neither host:port nor unix:path")
+        raise ValueError("the address has neither the form host:port nor unix:path")
     family, _, _, _, where = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
     socket.create_server(where[:2], family=family).close()
 

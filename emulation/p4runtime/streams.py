@@ -191,7 +191,11 @@ class Streams:
         device = self._device_of(update.device_id)
         role = device.role(update.role.name)
         if stream.device is not None and (stream.device is not device or stream.role is not role):
-            raise Refusal(rpc_code.FAILED_PRECONDITION, "the device and the role of a stream cannot change")
+            raise Refusal(
+                rpc_code.FAILED_PRECONDITION,
+                f"the stream of device {stream.device.id} cannot change to device {update.device_id}, "
+                f"role {update.role.name!r}; open another stream",
+            )
         config = update.role.config if update.role.HasField("config") else None
         role.check(config, device.roles)
         election_id = U128.decode(update.election_id) if update.HasField("election_id") else None

@@ -42,7 +42,10 @@ class _Kind(NamedTuple):
 
 @final
 class Target:
-    """State of a switch under one pipeline. Callers hold the engine's lock; `down` has the down ports."""
+    """State of a switch under one pipeline; `down` are the ports that are down.
+
+    Callers hold the engine's lock.
+    """
 
     def __init__(
         self,
@@ -127,7 +130,10 @@ class Target:
         return list(kind.read(message))
 
     def counter_responses(self, wanted: p4r.CounterEntry, most: int) -> list[bytes] | None:
-        """Return serialised ReadResponses with all cells of a counter; None for any other request."""
+        """Return serialised ReadResponses with all cells of one counter, at most `most` cells in each.
+
+        None if `wanted` asks for a single cell, or does not name one counter of the program.
+        """
         return self._counters.responses(wanted, most)
 
     def everything(self) -> Iterator[p4r.Entity]:

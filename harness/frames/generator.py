@@ -68,7 +68,10 @@ def collective_frames(ready: Prepared, inputs: Sequence[Array]) -> Iterator[Gene
 
 @final
 class _Generator:
-    """Executes the schedule on the arrays of all ranks; counts the sequence numbers of each connection."""
+    """Yields the frames of a schedule: executes it on the arrays of all ranks, step by step.
+
+    `_psn` is the next sequence number of each connection.
+    """
 
     def __init__(self, ready: Prepared, job: JobPlan, sliced: Sliced, inputs: Sequence[Array]) -> None:
         self._names = job.members

@@ -270,7 +270,7 @@ class Coordinator:
             self._answer(rank, until_ps, True, result, work.source)
             work.result = b""  # The rank has received the data; free the memory.
 
-    # Handler of the message store.
+    # Handler of the message `store`, a request to the key-value store of all ranks.
 
     def _on_store(
         self,

@@ -86,9 +86,9 @@ class _Kept:
 
     Attributes:
         traffic: Traffic of an operation.
-        parts: Maker of the engine's descriptions of ranks.
+        parts: Makes the engine's description of each rank.
         transport: Transport of an operation, with its connections.
-        queues: Number of queue numbers of an operation.
+        queues: Number of queue numbers that an operation occupies at each host.
     """
 
     traffic: Traffic

@@ -96,7 +96,10 @@ class Tick:
         """Return the tick of a record; RecordingError if the payload's length contradicts its counts."""
         data = record.payload
         if len(data) < _HEAD.size:
-            raise RecordingError("the record of a tick is too short", remedy="record the run again")
+            raise RecordingError(
+                f"the record of a tick has {len(data)} bytes, expected at least {_HEAD.size}",
+                remedy="record the run again",
+            )
         time_ps, links, count = _HEAD.unpack_from(data)
         at = _HEAD.size + 8 * count
         if len(data) != at + 5 * links:

@@ -32,7 +32,7 @@ def points_of(study: Study, seed: int) -> list[Point]:
     if study.combine == "list" and len({len(values) for values in axes.values()}) > 1:
         lengths = ", ".join(f"{len(values)} of {key}" for key, values in axes.items())
         raise ScenarioError(
-            f"study: `combine: list` needs as many values of each axis, but there are {lengths}",
+            f"study: `combine: list` needs equally many values of each axis, but there are {lengths}",
             remedy="give each axis the same number of values, or write `combine: grid`",
         )
     tuples = zip(*axes.values(), strict=True) if study.combine == "list" else product(*axes.values())

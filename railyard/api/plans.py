@@ -47,7 +47,8 @@ def paths(plan: Plan, source: str, destination: str) -> list[Record]:
         plan.fabric.node(name)
     if (source, destination) not in plan.routes:
         raise PlanError(
-            f"the plan has no route from {source} to {destination}", remedy="name two different endpoints"
+            f"the plan has no route from {source} to {destination}",
+            remedy="name two endpoints that the plan joins",
         )
     shares = plan.shares(source, destination)
     return [{"path": path, "hops": len(path) - 1, "share": share} for path, share in shares.items()]

@@ -173,7 +173,7 @@ def _first_failing(lab: Lab, folder: Path) -> Stage:
 
 @app.command(cls=Command)
 def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _LAB] = "") -> None:
-    """Show each stage of your lab: its state, the first time it passed, its hints, and if it was restored."""
+    """Show each stage of your lab: its state, first pass, number of hints, and whether it was restored."""
     from harness.lessons.folder import lab_of, read_record
 
     lab, record = lab_of(folder, lab_name), read_record(folder)

@@ -124,11 +124,22 @@ class Job:
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Final report of a host; `stats` are of all its agents, all other fields of its last agent.
+    """Final report of a host; times are in scenario picoseconds.
 
-    Times are in scenario picoseconds. The job's memory has `nbytes` of the array, of NumPy type `dtype`, and
-    `replaced_nbytes` of the array of the latest tree member that was replaced. A host of a memory pool sends
-    its `agent`, which has no array. `bins` are received bytes by number of the bin.
+    `stats` are of all agents of the host, all other fields of its last agent.
+
+    Attributes:
+        stats: Counts of frames.
+        finished_ps: Time at which the agent finished; None if it did not.
+        failed: Why the agent failed; None if it did not.
+        bins: Received bytes by number of the time bin.
+        pace: Lateness of frames.
+        times: Begin and end of each task of a traffic graph.
+        log: Report of each iteration.
+        dtype: NumPy type of the array.
+        nbytes: Size of the array, which is in the memory shared with the testbed.
+        replaced_nbytes: Size of the array of the latest tree member that was replaced, in the same memory.
+        agent: Agent of a memory pool, which has no array; None for other agents.
     """
 
     stats: AgentStats
@@ -147,7 +158,13 @@ class Report:
 @final
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Final reports of hosts by node; by host process, processor seconds, and event counts of the driver."""
+    """Final reports of hosts.
+
+    Attributes:
+        hosts: Report of each host, by node.
+        seconds: Processor seconds of each host process, by its name.
+        calls: For each host process, the number of events of each kind that its driver handled.
+    """
 
     hosts: Mapping[str, Report]
     seconds: Mapping[str, float]

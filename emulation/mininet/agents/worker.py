@@ -214,9 +214,10 @@ class Worker:
         self._rest(start_ns)
 
     def _rest(self, start_ns: int) -> None:
-        """Allow the driver rests in which frames gather, as far as the limits of lateness permit.
+        """Let the driver rest between polls, so that frames gather, as far as the limits of lateness permit.
 
-        The run is taken to last for as long as the busiest rank's data take at the rate, from `start_ns` on.
+        The driver gets an estimate of the run's end: `start_ns`, plus the time that the data of the busiest
+        rank take at the rate of its links.
         """
         seats = [seat for seat in self._seats if not isinstance(seat.agent, Idle)]
         schedules = {id(seat.schedule): seat.schedule for seat in seats if seat.schedule is not None}.values()

@@ -126,7 +126,7 @@ class MachinesConnections:
         ]
 
     def forget(self, link: Link) -> None:
-        """Remove the tap of a link."""
+        """Stop tapping a link: its last frames are no longer kept."""
         self._of(link.a.node).call("forget", link)
 
     def close(self) -> None:

@@ -144,7 +144,7 @@ class MachinesHosts:
         return self._sessions[self._machine_of[node]]
 
     def _apart(self, by_node: Mapping[str, T]) -> dict[str, dict[str, T]]:
-        """Return the values by machine, then by node."""
+        """Group values of nodes by the machine of the node: return values by machine, then by node."""
         own: dict[str, dict[str, T]] = {}
         for node, value in by_node.items():
             own.setdefault(self._machine_of[node], {})[node] = value

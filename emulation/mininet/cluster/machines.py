@@ -30,8 +30,8 @@ class Machine:
     """A machine that runs a part of a fabric.
 
     `address` is the IPv4 address by which the other machines reach it. `ssh` are the words of a command that
-    runs another command on it, and `python` those of a Python with Railyard, as root. `nodes` are nodes of
-    the fabric that must be on the machine.
+    runs another command on it. `python` are the words of a command that runs Python as root, with Railyard
+    installed. `nodes` are nodes of the fabric that must be on the machine.
     """
 
     name: str
@@ -101,7 +101,7 @@ def _machine(path: Path, number: int, entry: Any) -> Machine:
         raise TestbedError(f"{where} is {entry!r}", remedy="write {name: a, address: 10.0.0.1}")
     if unknown := sorted(set(entry) - _KEYS):
         raise TestbedError(
-            f"{where} has an unknown key {unknown[0]}", remedy=f"there are {', '.join(sorted(_KEYS))}"
+            f"{where} has an unknown key {unknown[0]}", remedy=f"use the keys {', '.join(sorted(_KEYS))}"
         )
     name = entry.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):

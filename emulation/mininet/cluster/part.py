@@ -124,7 +124,7 @@ class _Part(PartHosts):
         return Built(testbed.run_id, sockets, dict(testbed.namespaces), testbed.seconds)
 
     def limiters(self, rate_bps: float) -> frozenset[str]:
-        """Return the mechanism of this machine; see `LinkConnections.limiters`."""
+        """Return the mechanism that limits links of `rate_bps` on this machine; see `LinkConnections`."""
         return self.bed.connections.limiters(rate_bps)
 
     def join(self, link: Link, tunnel: tuple[End, Tunnel] | None) -> None:
@@ -166,7 +166,7 @@ class _Part(PartHosts):
         return self.bed.connections.recent(link)
 
     def forget(self, link: Link) -> None:
-        """Remove the tap of a link."""
+        """Stop tapping a link: its last frames are no longer kept."""
         self.bed.connections.forget(link)
 
     def counters(self) -> Mapping[str, EndpointCounters]:

@@ -20,7 +20,10 @@ Noted = Mapping[str, tuple[AgentStats, int | None]]
 
 
 class PartHosts:
-    """Base class of a part; times are nanoseconds of this machine's monotonic clock."""
+    """The host processes of a part, the share of a testbed on one machine; base class of the whole part.
+
+    Times are nanoseconds of this machine's monotonic clock.
+    """
 
     _meter: CpuMeter
     _prepared: Mapping[int, Mapping[str, Description]]
@@ -37,7 +40,10 @@ class PartHosts:
     def launch_hosts(
         self, slots: Sequence[HostSlot], rate_bps: float, dilation: int, bin_ps: int, watched: bool
     ) -> None:
-        """Create hosts in their namespaces, and wait until all are ready; events pass on their messages."""
+        """Create hosts in their namespaces, and wait until all are ready.
+
+        Their messages are passed on to the controlling process as events.
+        """
         self.bed.on_host_message = lambda message: self.tell(Event("host", message))
         self._watched = watched
         self.bed.population.launch(slots, rate_bps, dilation, bin_ps, watched=watched)

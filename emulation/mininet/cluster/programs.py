@@ -59,7 +59,7 @@ class MachinesPrograms:
                 running.discard(machine)
                 (error,) = event.arguments
                 if error is not None:
-                    raise EmulationError(error, remedy="its output is above")
+                    raise EmulationError(error, remedy="read the program's output above")
         finally:
             for name in running:
                 with suppress(TestbedError):

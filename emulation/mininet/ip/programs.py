@@ -138,8 +138,8 @@ class Programs:
             if code := self._programs[line.node].wait():
                 ending = f"signal {-code}" if code < 0 else f"code {code}"
                 raise EmulationError(
-                    f"the program on {line.node} has ended with {ending}; the others were ended",
-                    remedy="its output is above",
+                    f"the program on {line.node} has ended with {ending}; all other programs were ended",
+                    remedy="read its output above",
                 )
 
     def end(self) -> None:

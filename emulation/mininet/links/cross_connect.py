@@ -212,7 +212,8 @@ class CrossConnect:
             most = max(self._slot(name).endpoint.mtu for name in (a, b)) + _FRAME_HEAD
             if queue_bytes < most:
                 raise TestbedError(
-                    f"the queue between {a} and {b} has {queue_bytes} bytes", remedy=f"take {most} or more"
+                    f"the queue between {a} and {b} has {queue_bytes} bytes, too few for a frame",
+                    remedy=f"give it {most} bytes or more",
                 )
         self._settle()
         shape = _Direction(rate_bps, queue_bytes, lanes)
@@ -356,7 +357,7 @@ class CrossConnect:
             raise
 
     def _shape(self, slot: _Slot, shape: _Direction) -> list[Request]:
-        """Return the requests for the queues into an endpoint's device, and note the queues as made."""
+        """Return the requests that set up the queues into an endpoint's device, and update the slot."""
         what = f"rate and delay into {slot.endpoint.name}"
         limited, delayed = shape.rate is not None, shape.delay_s > 0
         asked: list[Request] = []

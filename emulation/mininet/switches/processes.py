@@ -30,7 +30,7 @@ _FIRST_THRIFT_PORT = 9090
 _LOOPBACK = 1  # its interface index
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
-# Frames in a queue of a switch if frames wait there for a link: more than transport windows allow.
+# Capacity in frames of the queues of a switch with limited rates: transport windows never fill it.
 _QUEUE_DEPTH = 1 << 16
 # A dying process closes its sockets some time before it has ended, above all if it dumps core.
 _DYING_SECONDS = 0.5
@@ -185,7 +185,10 @@ class SwitchProcesses:
             netns.inside(self._namespace, lambda rates=self._frames_per_second: self._hold(rates))
 
     def _hold(self, frames_per_second: Mapping[tuple[str, int], int]) -> None:
-        """Set the queues of all BMv2 processes, over the loopback interface of the thread's namespace."""
+        """Set rates and depth of the queues of all BMv2 processes.
+
+        The processes are reached over the loopback interface of the calling thread's namespace.
+        """
         route = RouteSocket()
         try:
             route.do([requests.set_up(_LOOPBACK, True, "lo")])

@@ -32,7 +32,9 @@ def _find(among: Mapping[int, _Layout], id: int, what: str) -> _Layout:
 def _to_write(among: Mapping[int, _Layout], kind: int, id: int, what: str) -> _Layout:
     array = _find(among, id, what)
     if kind != p4r.Update.MODIFY:
-        raise Refusal(_INVALID, f"{what} {array.name!r} can only be modified")
+        raise Refusal(
+            _INVALID, f"{what} {array.name!r} accepts MODIFY only, not {p4r.Update.Type.Name(kind)}"
+        )
     return array
 
 
@@ -72,7 +74,10 @@ class Counters:
         counter = _to_write(self._counters, kind, entry.counter_id, "counter")
         packets, octets = entry.data.packet_count, entry.data.byte_count
         if packets < 0 or octets < 0:
-            raise Refusal(_INVALID, f"counter {counter.name!r}: a count is below 0")
+            raise Refusal(
+                _INVALID,
+                f"counter {counter.name!r}: packet_count {packets} or byte_count {octets} is below 0",
+            )
         indices = _indices(counter, entry)
         if entry.HasField("data"):
             for index in indices:
@@ -93,9 +98,9 @@ class Counters:
                 yield p4r.Entity(counter_entry=entry)
 
     def responses(self, wanted: p4r.CounterEntry, most: int) -> list[bytes] | None:
-        """Return serialised ReadResponses with `most` cells each, for all cells of a counter.
+        """Return serialised ReadResponses with all cells of one counter, at most `most` cells in each.
 
-        None if the request names no known counter, or a single cell.
+        None if `wanted` asks for a single cell, or does not name one counter of the program.
         """
         counter = self._counters.get(wanted.counter_id)
         if counter is None or wanted.HasField("index"):

@@ -21,7 +21,11 @@ def _addressed(tables: Tables, kind: int, entry: p4r.TableEntry) -> tuple[TableL
     """Return the table, key and priority of the entry that a write names."""
     table = tables.table(entry.table_id)
     if kind != p4r.Update.MODIFY:
-        raise Refusal(_INVALID, f"table {table.name!r}: direct resources can only be modified")
+        raise Refusal(
+            _INVALID,
+            f"table {table.name!r}: direct counters and meters accept MODIFY only, "
+            f"not {p4r.Update.Type.Name(kind)}",
+        )
     if entry.is_default_action or not table.keys:
         raise Refusal(
             rpc_code.UNIMPLEMENTED, f"table {table.name!r}: v1model neither counts nor meters misses"
@@ -32,14 +36,19 @@ def _addressed(tables: Tables, kind: int, entry: p4r.TableEntry) -> tuple[TableL
 def _selected(
     tables: Tables, table: TableLayout, wanted: p4r.TableEntry
 ) -> Iterator[tuple[p4r.TableEntry, Row]]:
-    """Yield entries that a read selects, with their key only; NOT_FOUND if it names an absent entry."""
+    """Yield the key of each entry that a read selects, and the entry's row in the engine.
+
+    NOT_FOUND if the read gives a match key that no entry has.
+    """
     absent = bool(wanted.match)
     for row in tables.rows(table, wanted):
         if wanted.priority in (0, row[1]):
             absent = False
             yield table.encode_key(row[0], row[1]), row
     if absent:
-        raise Refusal(rpc_code.NOT_FOUND, f"table {table.name!r}: there is no such entry")
+        raise Refusal(
+            rpc_code.NOT_FOUND, f"table {table.name!r} has no entry with the match key of the request"
+        )
 
 
 @final
@@ -58,7 +67,11 @@ class DirectCounters:
             raise Refusal(_INVALID, f"table {table.name!r} has no direct counter")
         data = entry.data
         if data.packet_count < 0 or data.byte_count < 0:
-            raise Refusal(_INVALID, f"table {table.name!r}: a count is below 0")
+            raise Refusal(
+                _INVALID,
+                f"table {table.name!r}: packet_count {data.packet_count} or byte_count {data.byte_count} "
+                "is below 0",
+            )
         if not entry.HasField("data"):
             row = self._network.table_get(self._switch, table.handle, keys, priority)
             status = 2 if row is None else 0

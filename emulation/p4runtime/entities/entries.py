@@ -32,13 +32,19 @@ def check_direct(table: TableLayout, entry: p4r.TableEntry) -> Rates | None:
             raise Refusal(_INVALID, f"table {table.name!r} has no idle timeout")
         if entry.idle_timeout_ns < 0 or entry.HasField("time_since_last_hit"):
             raise Refusal(
-                _INVALID, f"table {table.name!r}: time_since_last_hit is set, or idle_timeout_ns is below 0"
+                _INVALID,
+                f"table {table.name!r}: idle_timeout_ns is {entry.idle_timeout_ns}, which must be 0 or more, "
+                "and time_since_last_hit must not be set in a write",
             )
     if entry.HasField("counter_data"):
         if not table.counter:
             raise Refusal(_INVALID, f"table {table.name!r} has no direct counter")
         if entry.counter_data.packet_count < 0 or entry.counter_data.byte_count < 0:
-            raise Refusal(_INVALID, f"table {table.name!r}: a count is below 0")
+            raise Refusal(
+                _INVALID,
+                f"table {table.name!r}: packet_count {entry.counter_data.packet_count} or byte_count "
+                f"{entry.counter_data.byte_count} is below 0",
+            )
     if entry.HasField("meter_config") or entry.HasField("meter_counter_data"):
         if table.meter is None:
             raise Refusal(_INVALID, f"table {table.name!r} has no direct meter")

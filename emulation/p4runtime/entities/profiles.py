@@ -152,9 +152,14 @@ class Profiles:
     def _delete_member(self, held: _Contents, id: int, what: str) -> None:
         for group in held.groups.values():
             if any(member.member_id == id for member in group.members):
-                raise Refusal(rpc_code.FAILED_PRECONDITION, f"{what} is part of group {group.group_id}")
+                raise Refusal(
+                    rpc_code.FAILED_PRECONDITION,
+                    f"{what} cannot be deleted, because it is part of group {group.group_id}",
+                )
         if self._network.member_delete(self._switch, held.layout.handle, id):
-            raise Refusal(rpc_code.FAILED_PRECONDITION, f"{what} is the action of a table entry")
+            raise Refusal(
+                rpc_code.FAILED_PRECONDITION, f"{what} cannot be deleted, because a table entry uses it"
+            )
         del held.members[id]
 
     def read_members(self, wanted: p4r.ActionProfileMember) -> Iterator[p4r.Entity]:
@@ -179,14 +184,18 @@ class Profiles:
         _check_id(kind, id, held.groups, what)
         if kind == _DELETE:
             if self._network.group_delete(self._switch, held.layout.handle, id):
-                raise Refusal(rpc_code.FAILED_PRECONDITION, f"{what} is the action of a table entry")
+                raise Refusal(
+                    rpc_code.FAILED_PRECONDITION, f"{what} cannot be deleted, because a table entry uses it"
+                )
             del held.groups[id]
             held.drop(id)
             return
         weighted = self._members_of(held, group, what)
         before = held.groups.get(id)
         if before is not None and group.max_size != before.max_size:
-            raise Refusal(_INVALID, f"{what}: max_size cannot change from {before.max_size}")
+            raise Refusal(
+                _INVALID, f"{what}: max_size cannot change from {before.max_size} to {group.max_size}"
+            )
         self._check_max_size(held, group.max_size, weighted, what)
         held.check_total(weighted, id)
         self._set(held, id, weighted)
@@ -202,7 +211,12 @@ class Profiles:
                 raise Refusal(_NOT_FOUND, f"{what}: there is no member {member.member_id}")
             weighted.append((member.member_id, *_share(held.layout, member, what)))
         if len({id for id, _, _ in weighted}) != len(weighted):
-            raise Refusal(_INVALID, f"{what} lists a member twice; list it once, with a larger weight")
+            ids = [id for id, _, _ in weighted]
+            raise Refusal(
+                _INVALID,
+                f"{what} lists the member {max(ids, key=ids.count)} more than once; "
+                "list it once, with a larger weight",
+            )
         return weighted
 
     @staticmethod
@@ -235,7 +249,7 @@ class Profiles:
             if not held.layout.selector:
                 raise Refusal(_INVALID, f"{held.layout.what} has no selector, so it has no groups")
         if id not in among:
-            raise Refusal(_NOT_FOUND, f"{held.layout.what}: there is no {kind} {id}")
+            raise Refusal(_NOT_FOUND, f"{held.layout.what} has no {kind} with id {id}")
 
     def insert_set(
         self, profile_id: int, sent: p4r.ActionProfileActionSet, replaced: int | None = None
@@ -338,12 +352,12 @@ def _share(layout: ProfileLayout, part: _Part, what: str) -> tuple[int, int | No
     elif part.watch_port:
         port = int.from_bytes(part.watch_port)
     if port is not None and not 0 <= port < _PORTS:
-        raise Refusal(_INVALID, f"{what}: there is no port {port} to watch")
+        raise Refusal(_INVALID, f"{what}: watch port {port} is not a port from 0 to {_PORTS - 1}")
     return weight, port
 
 
 def _shorten(parts: Iterable[_Part]) -> None:
-    """Put watched ports into canonical form."""
+    """Convert the watched ports of the parts, in place, to canonical bytestrings."""
     for part in parts:
         if part.watch_port:
             part.watch_port = canonical(part.watch_port)

@@ -145,7 +145,8 @@ def _replicas(entry: _Copied, what: str) -> list[_Ports]:
         ]
         for port, instance in ports:
             if not 0 <= port < _PORTS:
-                raise Refusal(_INVALID, f"{what}: a replica's port is missing or not below {_PORTS}")
+                given = "a replica has no port" if port == -1 else f"port {port} of a replica is unknown"
+                raise Refusal(_INVALID, f"{what}: {given}; give a port from 0 to {_PORTS - 1}")
             if instance >= _INSTANCES:
                 raise Refusal(_INVALID, f"{what}: instance {instance} is not below {_INSTANCES}")
         if ports[0][0] in (port for port, _ in ports[1:]):

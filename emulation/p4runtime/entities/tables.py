@@ -113,7 +113,9 @@ class Tables:
         if kind == _INSERT:
             raise Refusal(_INVALID, f"table {table.name!r}: an INSERT needs an action")
         if self._network.table_get(self._switch, table.handle, keys, priority) is None:
-            raise Refusal(rpc_code.NOT_FOUND, f"table {table.name!r}: there is no such entry")
+            raise Refusal(
+                rpc_code.NOT_FOUND, f"table {table.name!r} has no entry with the match key of the MODIFY"
+            )
 
     def _point(
         self, kind: int, table: TableLayout, action: p4r.TableAction, keys: list[Key], priority: int

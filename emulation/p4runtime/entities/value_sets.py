@@ -41,7 +41,7 @@ class ValueSets:
         layout = self._find(entry.value_set_id)
         what = f"value set {layout.name!r}"
         if kind != p4r.Update.MODIFY:
-            raise Refusal(_INVALID, f"{what} can only be modified")
+            raise Refusal(_INVALID, f"{what} accepts MODIFY only, not {p4r.Update.Type.Name(kind)}")
         if len(entry.members) > layout.size:
             raise Refusal(
                 rpc_code.RESOURCE_EXHAUSTED,
@@ -53,7 +53,10 @@ class ValueSets:
             keys = _decoded(layout, sent, what)
             member = _masked(layout, keys)
             if member in members:
-                raise Refusal(rpc_code.ALREADY_EXISTS, f"{what} lists a member twice")
+                raise Refusal(
+                    rpc_code.ALREADY_EXISTS,
+                    f"{what}: members {members.index(member)} and {len(members)} of the list are equal",
+                )
             members.append(member)
             added = kept.members.add()
             for field, key in zip(layout.keys, keys, strict=True):

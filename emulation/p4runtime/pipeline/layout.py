@@ -144,7 +144,11 @@ class MeterLayout:
         what = f"meter {self.name!r}"
         rates = (config.cir, config.cburst, config.pir, config.pburst)
         if min(*rates, config.eburst) < 0:
-            raise Refusal(_INVALID, f"{what}: a rate or a burst is below 0")
+            raise Refusal(
+                _INVALID,
+                f"{what}: cir, cburst, pir, pburst and eburst must be 0 or more, but are "
+                f"{', '.join(map(str, (*rates, config.eburst)))}",
+            )
         if self.type == p4i.MeterSpec.TWO_RATE_THREE_COLOR:
             if config.cir > config.pir:
                 raise Refusal(_INVALID, f"{what}: cir {config.cir} is above pir {config.pir}")
@@ -165,7 +169,7 @@ class MeterLayout:
 
 
 def meter_config(rates: Rates) -> p4r.MeterConfig:
-    """Return the message that a Read carries for these rates."""
+    """Return the MeterConfig of these rates, as a Read returns it."""
     cir, cburst, pir, pburst = rates
     return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
 

@@ -27,10 +27,17 @@ _ZERO = b"\x00"
 @final
 @dataclass(frozen=True, slots=True)
 class KeyLayout:
-    """Match field of `of`, a table or value set named for messages; `position`: its index in the key.
+    """A match field of a table or value set.
 
-    `masked`: the field is optional in the p4info and ternary in the program, as p4c compiles it. `strings`:
-    translation of a field that controllers see as strings.
+    Attributes:
+        id: Id of the field in the p4info.
+        name: Name of the field.
+        match: Kind of match, such as "exact" or "ternary".
+        bits: Width of the field.
+        position: Index of the field in the key.
+        of: Table or value set, as messages name it.
+        masked: The field is optional in the p4info, and ternary in the compiled program.
+        strings: Translation of a field that controllers see as strings; None for other fields.
     """
 
     id: int
@@ -134,7 +141,9 @@ def _range(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
     if bottom > top:
         raise Refusal(_INVALID, f"{key.what}: low {bottom} is above high {top}")
     if bottom == 0 and top == (1 << key.bits) - 1:
-        raise Refusal(_INVALID, f"{key.what}: the range has all values; leave the field out instead")
+        raise Refusal(
+            _INVALID, f"{key.what}: the range {bottom} to {top} has all values; leave the field out instead"
+        )
     return (low, high, 0)
 
 

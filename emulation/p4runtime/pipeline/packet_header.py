@@ -31,7 +31,13 @@ class PacketHeader:
     def of(
         cls, info: p4i.ControllerPacketMetadata, widths: Iterable[int], strings: Mapping[int, Strings]
     ) -> "PacketHeader":
-        """Return the header that a p4info describes; `widths`: the program's, in bits, whole bytes in all."""
+        """Return the header that a p4info describes.
+
+        Args:
+            info: Header in the p4info.
+            widths: Width of each field in the program, in bits; their sum is a multiple of 8.
+            strings: Translations of the fields that controllers see as strings, by field id.
+        """
         fields = tuple((item.id, item.name, bits) for item, bits in zip(info.metadata, widths, strict=True))
         return cls(info.preamble.name, fields, sum(bits for _, _, bits in fields) // 8, strings)
 

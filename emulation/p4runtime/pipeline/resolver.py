@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolution of every name of a p4info in the program; ProgramError names the first that does not fit.
+"""Find every name of a p4info in the compiled program; ProgramError names the first that does not fit.
 
 The compiler writes the p4info before it removes unused objects, such as the selector of a table that is never
 applied. An object that the program lacks is therefore left out, provided that the p4info names all objects of
@@ -58,7 +58,7 @@ _Typed = p4i.MatchField | p4i.Action.Param | p4i.ControllerPacketMetadata.Metada
 
 @final
 class Resolver:
-    """Resolves the objects of one p4info in one program."""
+    """Finds the object of a compiled program that each object of a p4info describes."""
 
     def __init__(self, program: _engine.Program, info: p4i.P4Info) -> None:
         self._program = program
@@ -190,7 +190,7 @@ class Resolver:
         users = [table for table in self._table_layouts.values() if table.profile == info.preamble.id]
         if any(set(table.actions) != set(users[0].actions) for table in users):
             raise ProgramError(
-                f"p4info: the tables of action profile {name!r} differ in their actions", remedy=REMEDY
+                f"p4info: the tables of action profile {name!r} have different actions", remedy=REMEDY
             )
         return ProfileLayout(
             id=info.preamble.id,

@@ -36,22 +36,31 @@ def allreduce_bound_ps(dims: Sequence[int], data_bytes: int, rate_bps: int) -> f
 
 
 def allreduce_ports_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
-    """Return the least time of an AllReduce among NPUs that send `node_bps` each; all send 2 (n - 1) D."""
+    """Return the least time of an AllReduce of D = `data_bytes` among n NPUs that each send `node_bps`.
+
+    Together they send at least 2 (n - 1) D.
+    """
     return 2 * (ranks - 1) / ranks * data_bytes * 8 / node_bps * _PS_PER_SECOND
 
 
 def ring_bound_ps(ranks: int, data_bytes: int, rate_bps: int) -> float:
-    """Return the least time of an AllReduce along a directed ring: each rank sends 2 (n - 1)/n D."""
+    """Return the least time of an AllReduce of D = `data_bytes` along a directed ring of n ranks.
+
+    Each rank sends 2 (n - 1)/n D over its only link, of rate `rate_bps`.
+    """
     return 2 * (ranks - 1) / ranks * data_bytes * 8 / rate_bps * _PS_PER_SECOND
 
 
 def rings_bound_ps(ranks: int, rings: int, data_bytes: int, rate_bps: int) -> float:
-    """Return the least time along link-disjoint rings: on 8 ranks, 7 D/(24 B) for 6 rings, D/(4 B) for 7."""
+    """Return the least time of an AllReduce of D = `data_bytes` along rings that share no directed link.
+
+    With links of rate B, 8 ranks need 7 D/(24 B) on 6 rings, and D/(4 B) on 7 rings.
+    """
     return ring_bound_ps(ranks, data_bytes, rate_bps) / rings
 
 
 def gather_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
-    """Return the least time of an all-gather that fills arrays of D, or of a reduce-scatter of arrays of D.
+    """Return the least time of an all-gather or a reduce-scatter of arrays of D = `data_bytes`.
 
     (n - 1)/n D must reach a rank, or leave it, over links that carry `node_bps` together.
     """
@@ -59,11 +68,12 @@ def gather_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
 
 
 def all_to_all_bound_ps(dims: Sequence[int], block_bytes: int, rates_bps: Sequence[float]) -> float:
-    """Return the least time of an all-to-all of m bytes per ordered pair over a full mesh.
+    """Return the least time of an all-to-all of m = `block_bytes` per ordered pair, over a full mesh.
 
-    It is the largest (N/k) m / B over the dimensions, of k coordinates and rate B; 8 m/B for 8 x 8. A cut
-    across a dimension has a coordinates on one side: a (N/k) times (k - a)(N/k) blocks must cross
-    a (k - a)(N/k) links, so each link carries N/k blocks on average, on whatever paths.
+    With N ranks, a dimension of k coordinates and links of rate B needs (N/k) m / B; the slowest dimension
+    gives the result, such as 8 m/B for 8 x 8. A cut across
+    a dimension has a coordinates on one side: a (N/k) times (k - a)(N/k) blocks must cross a (k - a)(N/k)
+    links, so each link carries N/k blocks on average, on whatever paths.
     """
     ranks = prod(dims)
     each = [
@@ -73,12 +83,15 @@ def all_to_all_bound_ps(dims: Sequence[int], block_bytes: int, rates_bps: Sequen
 
 
 def send_bound_ps(data_bytes: int, node_bps: float) -> float:
-    """Return the least time to send D from or to a rank over all its links, as in a broadcast or reduce."""
+    """Return the least time in which `data_bytes` can leave or reach a rank, as in a broadcast or reduce.
+
+    All links of the rank together carry `node_bps`.
+    """
     return data_bytes * 8 / node_bps * _PS_PER_SECOND
 
 
 def traffic_bound_ps(schedule: Schedule, all_bps: float, element_bytes: int = 4) -> float:
-    """Return the least time of a schedule's sends over at least one link each.
+    """Return the least time of a schedule's sends, each of which crosses at least one link.
 
     All links of all NPUs together carry `all_bps`.
     """

@@ -69,7 +69,7 @@ def broadcast(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool
 
 
 def reduce(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool = False) -> Schedule:
-    """Return a reduce of all arrays to the root, against the hops of tree().
+    """Return a reduce of all arrays to the root, over the hops of tree() in reverse.
 
     With `direct`, each rank sends its array to the root itself. At the end, only the root's array is defined.
     """

@@ -176,8 +176,9 @@ def split_over_rings(
         sum(share * load_of(mesh.dims, order)[d] for order, share in orders.items()) / total / rate
         for d, rate in enumerate(line_rates)
     )
-    # `paces` are the arrays that each ring around carries in a unit of time. With a joint share s, these
-    # rings take s / sum(paces) + wait, and the other rings (1 - s) * busiest.
+    # `paces`: number of arrays that each ring around the whole mesh carries in a unit of time. If these rings
+    # carry a share s of the array, they take s / sum(paces) + wait. The rings along the dimensions carry the
+    # rest, and take (1 - s) * busiest.
     steps = 2 * (prod(mesh.dims) - 1)
     paces, wait = [rate * prod(mesh.dims) / steps for rate in around_rates], steps * step
     borrowed = max(0.0, sum(paces) * (busiest - wait) / (1 + sum(paces) * busiest))

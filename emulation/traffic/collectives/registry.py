@@ -118,10 +118,13 @@ def names() -> tuple[str, ...]:
 
 
 def kinds() -> tuple[CollectiveKind, ...]:
-    """Return all kinds; EmulationError names an entry point that cannot be loaded."""
+    """Return all kinds of collectives; EmulationError names an entry point that cannot be loaded."""
     return tuple(find(name) for name in names())
 
 
 def find(name: str) -> CollectiveKind:
-    """Return the kind of a name; EmulationError names close matches, or all kinds."""
+    """Return the kind of collective with this name.
+
+    EmulationError if there is none; it suggests similar names, or else all names.
+    """
     return REGISTRY.find(name)

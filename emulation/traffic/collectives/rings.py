@@ -45,7 +45,9 @@ def allreduce_ring(order: Sequence[int], elements: int) -> Schedule:
     """Return an AllReduce along a directed ring: each rank sends a chunk per step to the next in `order`."""
     ranks = len(order)
     if ranks < 2 or sorted(order) != list(range(ranks)):
-        raise EmulationError(f"the ring {tuple(order)} must name two or more ranks from 0, each exactly once")
+        raise EmulationError(
+            f"the ring {tuple(order)} does not visit each of the ranks 0 to {max(ranks, 2) - 1} exactly once"
+        )
     transfers = pass_on(order, (0, elements))
     return Schedule(f"allreduce-ring-{ranks}", ranks, elements, tuple(transfers))
 
@@ -110,7 +112,10 @@ def check_rings(orders: Sequence[Ring]) -> None:
     owner: dict[Arc, Ring] = {}
     for ring in orders:
         if ranks < 2 or sorted(ring) != list(range(ranks)):
-            raise EmulationError(f"the ring {ring} must name two or more ranks from 0, each exactly once")
+            raise EmulationError(
+                f"the ring {ring} does not visit each of the ranks 0 to {max(ranks, 2) - 1} exactly once",
+                remedy="give rings that all visit the same ranks, two or more, numbered from 0",
+            )
         for arc in arcs_of(ring):
             if arc in owner:
                 raise EmulationError(
@@ -197,9 +202,10 @@ def _tillson(n: int) -> tuple[Ring, ...]:
 
 
 def _deal(choices: list[list[int]], dice: random.Random) -> list[list[int]]:
-    """Return permutations that together use every arc i -> `choices[i][k]` once, as perfect matchings.
+    """Return permutations that together use every arc i -> `choices[i][k]` exactly once, drawn at random.
 
-    `choices` loses the arcs of all permutations but the last.
+    Each permutation is a perfect matching of the bipartite graph of the arcs, in which every node has the
+    same degree. At the end, `choices` has the arcs of the last permutation only.
     """
     n = len(choices)
     dealt = []

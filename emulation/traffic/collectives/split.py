@@ -21,8 +21,8 @@ _DETOUR_COST = 1e-3
 class RingSplit:
     """A split of the array over rings: `shares[r]` goes round ring r.
 
-    `time` is the array sizes that cross the busiest link, over its rate. `borrowed[a, b]` is the share of the
-    array that goes from a to b over a third rank.
+    `time` is the load of the busiest link, in sizes of the array, divided by the link's rate.
+    `borrowed[a, b]` is the share of the array that goes from a to b over a third rank.
     """
 
     shares: tuple[float, ...]
@@ -48,7 +48,10 @@ def balanced_rings(
     n = len(orders[0])
     rate = {(a, b): 1.0 for a in range(n) for b in range(n) if a != b} | dict(rates or {})
     if min(rate.values()) < 0 or not max(rate.values()) > 0:
-        raise EmulationError("rates of links must be 0 or more, and not all 0")
+        raise EmulationError(
+            f"rates of links are from {min(rate.values()):g} to {max(rate.values()):g}",
+            remedy="give rates of 0 or more, and at least one above 0",
+        )
     fastest = max(rate.values())
     hops = {arc: [r for r, ring in enumerate(orders) if arc in arcs_of(ring)] for arc in rate}
     used = [arc for arc, owners in hops.items() if owners]

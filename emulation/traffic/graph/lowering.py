@@ -245,7 +245,7 @@ def _windows(movements: Sequence[Movement], bounds: Sequence[Sequence[int]]) -> 
 def _plans(
     movements: Sequence[Movement], bounds: Sequence[Sequence[int]], tasks: _Tasks
 ) -> list[tuple[CellPlan, ...]]:
-    """Return the plans of the cells of each rank."""
+    """Return, for each rank, the plan of each of its cells; `bounds[rank]` are the ends of its cells."""
     sends: dict[_At, list[tuple[int, Send]]] = defaultdict(list)
     phases: dict[_At, list[Phase]] = defaultdict(list)
     for m in movements:

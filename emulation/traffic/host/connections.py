@@ -39,9 +39,9 @@ class Ends:
 def ends_of(
     rank: int, plans: Iterable[CellPlan], ranks: int, parameters: TransportParameters
 ) -> Iterator[Ends]:
-    """Yield the connections of a rank with each rank with which its plans exchange data.
+    """Yield, for each peer with which the plans of a rank exchange data, their connections.
 
-    The order begins with the next higher rank, so that ranks begin with different peers. EmulationError if
+    The order of peers begins with the next higher rank, so that ranks begin with different peers. EmulationError if
     the connections need more queue numbers than there are.
     """
     chosen = parameters.connections or ONE
@@ -49,9 +49,9 @@ def ends_of(
         out, back = chosen.of(rank, peer), chosen.of(peer, rank)
         if ranks * max(len(out), len(back)) > _MAX_QUEUES:
             raise EmulationError(
-                f"{max(len(out), len(back))} connections a pair of {ranks} ranks need more than "
-                f"{_MAX_QUEUES} queues",
-                remedy=f"use {_MAX_QUEUES // ranks} connections or fewer",
+                f"{max(len(out), len(back))} connections for each pair among {ranks} ranks need more than "
+                f"the {_MAX_QUEUES} queues of a host",
+                remedy=f"use {_MAX_QUEUES // ranks} connections for each pair or fewer",
             )
         # Without chosen connections, acknowledgements begin with the lb of data in the same direction.
         ack_lbs = back if parameters.connections else out

@@ -2,8 +2,8 @@
 """Reduction on an NPU: by its cores, or by the collective co-processor (CCU) in its UB IO controller.
 
 Source: UB-Mesh, appendix, "Collective communication co-processor": the CCU reads and writes HBM, starts
-transfers and reduces in on-chip SRAM, without copies between application and communication buffers, in an
-order that check bits keep. The paper gives no rate and no size; both are parameters.
+transfers and reduces in on-chip SRAM, without copies between application and communication buffers. Check
+bits keep the order of reductions. The paper gives no rate and no SRAM size; both are parameters.
 
 Memory traffic of a slice of S bytes, by event and model:
 
@@ -14,7 +14,10 @@ Memory traffic of a slice of S bytes, by event and model:
     core: a frame is copied         read S, write S; write S more if sends follow
     CCU: n frames are reduced       read S, write S
     CCU: a frame is copied          write S
-    CCU: a frame finds no SRAM      write S, read S; the sum as well, if its first frame did
+    CCU: a frame finds no SRAM      write S, read S
+
+If the first frame of a sum finds no SRAM, the sum is in HBM too: each frame writes S for it, and each frame
+but the first reads S.
 """
 
 from __future__ import annotations

@@ -67,7 +67,10 @@ class Report:
 
 @final
 class _Step:
-    """An operation of the program, the value it must return, and in `waits` the lenders still to respond."""
+    """An operation of a borrower's program.
+
+    `expected` is the value that the operation must return; `waits` are the lenders that have not responded.
+    """
 
     __slots__ = ("address", "began_ps", "counter", "data", "expected", "length", "operation", "waits")
 

@@ -43,7 +43,11 @@ _OPERATIONS = frozenset(Operation)
 
 
 class MemoryFields(NamedTuple):
-    """Fields of a request or response; `oldest` is TPH.ack_psn, 0 in responses, `address` is in bytes."""
+    """Fields of a request or response of a memory operation.
+
+    `oldest`, the TPH field ack_psn, is the PSN of the oldest request without a response; 0 in responses.
+    `address` is in bytes.
+    """
 
     response: bool
     scna: int

@@ -133,7 +133,10 @@ def agent_arrays(
 
 
 def _in_threads(work: Callable[[_T], _R], items: Sequence[_T], threads: int) -> list[_R]:
-    """Return the result of `work` for each item, in order; `work` should release the interpreter lock."""
+    """Return the result of `work` for each item, in order, computed by up to `threads` threads.
+
+    Threads save time only while `work` releases the interpreter lock.
+    """
     if threads == 1:
         return [work(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:
@@ -247,7 +250,9 @@ def compare_with_goals(
     *,
     any_order: bool = False,
 ) -> Comparison:
-    """Compare the final arrays of all ranks with goals alone, for a collective without transfers.
+    """Compare the final arrays of all ranks with the goals of a collective without transfers.
+
+    Without transfers there is no schedule whose order of reductions the expected sums could follow.
 
     Args:
         results: Final array of each rank.
@@ -256,7 +261,7 @@ def compare_with_goals(
         operation: Operation that combines elements instead of sums.
         errors: Largest error of each float32 element before it is rounded, shape (elements,); None for the
             largest error of a sum in any order.
-        any_order: With `errors`, allow the larger of both errors.
+        any_order: With `errors`, allow the larger of `errors` and the largest error of a sum in any order.
     """
     deviations = _deviations(results, inputs, goals, operation, errors, any_order=any_order)
     wrong = [line for line in deviations if line]

@@ -115,6 +115,7 @@ class Arrival:
 class SliceTable:
     """Offsets and sizes of all slices in bytes, in arrays that agents share.
 
+    A cell is a range of the array that transfers move only as a whole; each cell is cut into slices.
     `order` is the initial order of slices: the first slice of each cell, then the second of each, and so on,
     so that later steps fill all links evenly. `count[c]` is the number of slices of cell c.
     """

@@ -84,7 +84,10 @@ class Samples:
 
 
 def limits_svg(variants: Sequence[Used]) -> str:
-    """Draw a row for each limit with a mark for each variant; twice the limit or more stands at the edge."""
+    """Draw a row for each limit, and in it a mark for each variant's value divided by the limit.
+
+    Values of twice the limit or more are drawn at the right edge.
+    """
     rows = list(variants[0].shares)
     figure, axes = new_figure(height=0.75 + 0.3 * len(rows))
     axes.axvline(1, color=INK, linewidth=1.8)

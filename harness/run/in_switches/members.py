@@ -182,7 +182,7 @@ class Members:
         self._testbed.ask_waiting(self._names, number, answered)
 
     def _go_around(self, blocks: Sequence[Block]) -> None:
-        """Attach agents that sum the blocks around a ring."""
+        """Attach agents that reduce the blocks around a ring of the members, without switches."""
         self.ring = ring_rest(blocks, self._inputs, self._slice_elements)
         self.take_back()
         self._open = set(self._names)

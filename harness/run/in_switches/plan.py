@@ -89,7 +89,10 @@ def plan_trees(
 
 
 def check_job(job: JobSettings) -> None:
-    """Raise a ScenarioError if a job in switches has iterations or a priority, which switches lack."""
+    """Check a job whose collective the switches carry out.
+
+    ScenarioError if the job has iterations, computation or a priority, which switches do not support.
+    """
     if job.rhythm is not None:
         raise ScenarioError(
             f"job {job.name} has iterations or computation, but switches carry out a collective once",

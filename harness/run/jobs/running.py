@@ -224,7 +224,7 @@ class Job:
 
     @property
     def ends(self) -> list[Outcome]:
-        """Outcome of each rank; before the job begins, the inputs without an end."""
+        """Outcome of each rank; before the job begins, the rank's input array and no end time."""
         if self.begun_ps is None:
             return [Ended(data, NOTHING, None, None) for data in self.inputs]
         return [self._outcome(name) for name in self.holders]

@@ -52,7 +52,7 @@ class _Watches:
         return min(watch.next_ps for watch in self._watches)
 
     def tick(self) -> None:
-        """Let the watches tick whose time has come."""
+        """Call `tick` of each watch that is due at the earliest time."""
         due = self.next_ps
         for watch in self._watches:
             if watch.next_ps == due:

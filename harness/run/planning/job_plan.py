@@ -38,7 +38,7 @@ class JobShare:
 
 @final
 class AgentCache:
-    """Cache of values for making the agents of a job, for further runs with the same plan."""
+    """Cache of what the agents of a job are made from; further runs with the same plan reuse it."""
 
     def __init__(self) -> None:
         self.ranks = RankCache()

@@ -167,8 +167,9 @@ def _check_scheduler(variant: Variant) -> None:
         if job.iterations < 2 or not job.compute_us:
             raise ScenarioError(
                 f"job {job.name} has {job.iterations} iterations of {job.compute_us:g} us, but "
-                f"the scheduler {variant.control.scheduler} measures a first iteration that computes",
-                remedy="give every job `iterations: 2` or more and `compute_us:`",
+                f"the scheduler {variant.control.scheduler} measures computation and communication of the "
+                "first iteration for the priority of later ones",
+                remedy="give every job `iterations: 2` or more, and `compute_us:` above 0",
             )
         if "priority" in job.model_fields_set:
             raise ScenarioError(

@@ -26,7 +26,7 @@ def program_name(program: str, header: NetworkHeader, *, marks: bool = False, re
         program: Name of the program for CNA16.
         header: Network header of the frames.
         marks: The variant marks frames that leave a long queue.
-        reduces: The variant combines values of frames.
+        reduces: The variant reduces frames: it combines their values in the switch.
 
     Raises:
         ProgramError: The program has no such variant.
@@ -34,7 +34,7 @@ def program_name(program: str, header: NetworkHeader, *, marks: bool = False, re
     if reduces:
         if marks or header != "cna16" or program not in _REDUCING_PROGRAMS:
             raise ProgramError(
-                f"program {program} has no variant that combines values with the header {header.upper()}"
+                f"program {program} has no variant that reduces frames with the header {header.upper()}"
                 + (" and congestion marks" if marks else ""),
                 remedy="leave out `ecn_frames:` and `network_header:`, or use another algorithm than "
                 f"switch-tree; {' and '.join(_REDUCING_PROGRAMS)} have that variant",

@@ -117,7 +117,7 @@ def serving(testbed: MininetTestbed | MachinesTestbed, running: Booted) -> Itera
 
 
 def _places(testbed: MininetTestbed) -> Iterator[str]:
-    """Yield lines with the namespaces of the fabric, and the P4Runtime address of a node."""
+    """Yield lines with the fabric's namespaces, and as an example the first host's P4Runtime address."""
     node = testbed.cabling.hosts[0]
     yield f"switches are in the namespace: {testbed.shared_namespaces['fabric']}"
     yield f"the other sides of their interfaces in: {testbed.shared_namespaces['links']}"

@@ -249,7 +249,8 @@ def _options(
             "fail-each": "link, switch, npu, pair:20, random:3x100 or random:3x100@50",
         }
         raise typer.BadParameter(
-            f"the value cannot be read; write it like {examples.get(key, 'A,B')}", param_hint=f"--{key}"
+            f"{ex.errors()[0]['input']!r} cannot be read; write it like {examples.get(key, 'A,B')}",
+            param_hint=f"--{key}",
         ) from None
 
 

@@ -129,5 +129,5 @@ def test_queues_are_numbered_with_sixteen_bits() -> None:
     sliced = slice_schedule(allreduce_ring(range(2), 64), 64)
     addresses = list(range(512))
     many = parameters(Connections({(0, 1): tuple(range(129))}))
-    with pytest.raises(EmulationError, match="129 connections a pair of 512 ranks need"):
+    with pytest.raises(EmulationError, match="129 connections for each pair among 512 ranks need"):
         connect(0, sliced.plans[0], addresses, many, job=1, dtype=1)
