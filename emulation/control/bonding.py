@@ -68,7 +68,7 @@ class _Runtime(Protocol):
 
 @final
 class _Hosts:
-    """Host routes of a ToR while it learns them; `unheard` are ports without a learned host."""
+    """Host routes of a ToR, which it installs as it hears hosts; `unheard` are ports without a heard host."""
 
     def __init__(self, schemes: SharedSchemes, fabric: Fabric, tor: str, ports: Sequence[int]) -> None:
         self._schemes = schemes

@@ -32,13 +32,19 @@ Port = tuple[str, int]
 @final
 @dataclass(frozen=True, slots=True)
 class TakeoverRecord:
-    """A replacement: `spare` holds the address of `npu` since `at_ps`.
+    """A completed replacement of a node by a spare.
 
-    `lost` is the node that held the address before: `npu` or an earlier spare. Its loss was detected at
-    `detected_ps`. `along` has the replacements made with it, as (original node, spare), `circuits` the number
-    of circuits set up for it, and `updates` the table entries written. `without` are members that had lost
-    the network between domains, or their own domain, but were still running: `lost` itself, members below it,
-    or members of its domain.
+    Attributes:
+        npu: Node whose address the spare has.
+        spare: The spare.
+        lost: Node that had the address before: `npu` or an earlier spare.
+        detected_ps: Time at which the loss was detected.
+        at_ps: Time from which the spare has the address.
+        updates: Number of table entries written.
+        along: Replacements made together with this one, as (original node, spare).
+        circuits: Number of circuits set up for the replacement.
+        without: Members that were still running, but had lost the network between domains, or their own
+            domain: `lost` itself, members below it, or members of its domain.
     """
 
     npu: str
@@ -84,9 +90,13 @@ class TakeoverRecord:
 class SparePolicy:
     """Settings of takeovers.
 
-    A takeover begins `migrate_ps` after detection and processing, and ends once its circuits, if any, are up.
-    `members` are the nodes whose loss calls for a spare. `demand` is the plan's. `active()` is true while a
-    job runs; `resume` is called once the tables are written, with the spare of every replaced endpoint.
+    Attributes:
+        migrate_ps: Time from detection and processing of a loss to the begin of the takeover, which ends once
+            its circuits, if any, are up.
+        active: Returns true while a job runs.
+        resume: Called once the tables are written, with the spare of every replaced endpoint.
+        demand: Demand of the plan.
+        members: Nodes whose loss calls for a spare; None for all endpoints.
     """
 
     migrate_ps: int

@@ -17,7 +17,7 @@ __all__ = ["Agents"]
 
 @final
 class Agents:
-    """Agents by node; `ports` gives the engine's number of each node's host port."""
+    """The agents attached to the host ports of nodes; `ports` is the engine's number of each host port."""
 
     def __init__(self, network: Network, ports: Mapping[str, int], lock: threading.RLock) -> None:
         self._network = network

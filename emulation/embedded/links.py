@@ -21,7 +21,10 @@ __all__ = ["Links", "usage_of"]
 
 @final
 class Links:
-    """Links and circuits by name; `switches` are the engine's numbers of the nodes."""
+    """Links and circuits of a fabric in the engine, by name.
+
+    `switches` has the engine's number of each node.
+    """
 
     def __init__(
         self,

@@ -494,7 +494,9 @@ class EmbeddedTestbed(Lifetime):
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
         """Raise a TestbedError: virtual time is exact and has no measurements."""
-        raise TestbedError("virtual time needs no measuring", remedy="take its times as they are")
+        raise TestbedError(
+            "virtual time is exact, so its fidelity is not measured", remedy="take its times as they are"
+        )
 
     def delivered_bins(self) -> tuple[int, ...]:
         """Return the bytes of frames on the data VLs that reached hosts, in time bins of `bin_ps`."""

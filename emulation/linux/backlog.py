@@ -26,7 +26,10 @@ _MTU = 1500
 
 @final
 class Backlogs:
-    """A veth pair for probes in `namespace`: `probe0` with index `index`, `probe1` with the next index."""
+    """A veth pair for probes in `namespace`: `probe0` and `probe1`.
+
+    Their interface indices are `index` and `index + 1`.
+    """
 
     def __init__(self, namespace: str, route: RouteSocket, index: int) -> None:
         def make() -> tuple[socket.socket, socket.socket]:

@@ -68,7 +68,7 @@ class Losses:
 
 @final
 class Outgoing:
-    """Queue of messages to one controller, in order: at most `most` messages and `most_bytes` bytes.
+    """Queue of messages to one controller: at most `most` messages and `most_bytes` bytes.
 
     Only the event loop's thread uses it.
     """

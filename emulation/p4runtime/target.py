@@ -91,7 +91,7 @@ class Target:
     def _kind(self, entity: p4r.Entity) -> tuple[_Kind, Any]:
         which = entity.WhichOneof("entity")
         if which is None:
-            raise Refusal(_INVALID, "the entity is not set")
+            raise Refusal(_INVALID, "the entity is empty; set one of its fields, such as table_entry")
         kind = self._kinds.get(which)
         if kind is None:
             raise Refusal(rpc_code.UNIMPLEMENTED, f"{which} is not supported")

@@ -56,7 +56,10 @@ class Run:
 @final
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """Plan of a study; `base` is the hash of the scenario without `study:`, and of Railyard's code."""
+    """Plan of a study: all its runs.
+
+    `base` is a hash of the scenario without `study:` and of Railyard's code.
+    """
 
     path: Path
     scenario: Scenario

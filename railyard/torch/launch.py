@@ -182,7 +182,7 @@ class Availability:
         return [node for node in self._nodes if self._works(node, time_ps)]
 
     def losses(self, nodes: Sequence[str], since_ps: int) -> dict[int, int]:
-        """Return the time in ps of each node's first loss after `since_ps`, by the node's index in `nodes`."""
+        """Return the time in ps of each node's first loss after `since_ps`, by the index of the node."""
         losses = {}
         for rank, node in enumerate(nodes):
             later = [at_ps for at_ps, up in self._changes[node] if not up and at_ps > since_ps]

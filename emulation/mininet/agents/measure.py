@@ -207,10 +207,15 @@ def percentiles(parts: Iterable[np.ndarray]) -> tuple[float, float, float]:
 @final
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """All counts of a run. `used` is processor seconds by switch process, `seconds` the real duration.
+    """All counts of a run, taken at its end.
 
-    `ended` has the hosts' reports, `cpu_busy` is the busy share of the processors, and `circuits` are the
-    spans of circuits that have moved.
+    Attributes:
+        ended: Reports of the hosts.
+        between: Counters of the cross-connect at the start and at the end.
+        seconds: Real duration of the run.
+        cpu_busy: Share of the time in which the processors of the machine were busy.
+        used: Processor seconds of each switch process, by name.
+        circuits: Spans in which circuits stood that were set up or torn down during the run.
     """
 
     ended: Reports

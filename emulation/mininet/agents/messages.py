@@ -96,11 +96,16 @@ class HostSlot:
 @final
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All hosts of a run. `rate_bps` is in real time, `bin_ps` in scenario time.
+    """All hosts of a run, and their settings.
 
-    `memory` is the descriptor of a sparse file in memory that begins with the Tallies of all hosts. In a
-    `watched` run hosts note their counts there as they run. Host i writes its array at `array_at(i)` when the
-    run ends.
+    Attributes:
+        slots: The hosts.
+        rate_bps: Rate at which a host sends, in bits per second of real time.
+        dilation: Real seconds for each second of the scenario.
+        bin_ps: Width of the bins of received bytes, in scenario time.
+        memory: Descriptor of a sparse file in memory. It begins with the Tallies of all hosts; host i writes
+            its array at `array_at(i)` when the run ends.
+        watched: True if hosts note their counts in the Tallies as they run.
     """
 
     slots: Sequence[HostSlot]

@@ -49,10 +49,16 @@ _REST = 0.25
 @final
 @dataclass(slots=True)
 class _Seat:
-    """A host's present agent, with `schedule` if it has one; `index` is that of the host's slot in the job.
+    """A host with its present agent.
 
-    `number` is that of the order that began the agent, 0 for the first agent. `before` has the counts of all
-    earlier agents. `replaced` is the latest tree member that was replaced, if any.
+    Attributes:
+        index: Index of the host's slot in the job.
+        node: Node of the host.
+        agent: The present agent.
+        schedule: Schedule of the agent; None if it has none.
+        number: Number of the order that began the agent; 0 for the first agent.
+        before: Counts of all earlier agents.
+        replaced: The latest tree member that was replaced; None if there is none.
     """
 
     index: int
@@ -66,7 +72,10 @@ class _Seat:
 
 @final
 class Worker:
-    """Runs the hosts at `indices` of a job's slots; sends messages to `parent`, and takes `orders`."""
+    """Runs some hosts of a job: those whose slots have the indices `indices`.
+
+    It sends messages over the connection `parent`, and receives orders over the connection `orders`.
+    """
 
     def __init__(self, job: Job, indices: Sequence[int], parent: Connection, orders: Connection) -> None:
         self._job = job

@@ -29,7 +29,10 @@ class Order:
 @final
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Result of an order, or the message of its error; `of_machine`: the error is a MachineError."""
+    """Answer to the order `number`: its result `value`, or the message `error` with a remedy.
+
+    `of_machine` is True if the error is a MachineError.
+    """
 
     number: int
     value: Any = None
@@ -55,10 +58,15 @@ class Event:
 @final
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Description of a part's machine; `mtus` has (interface, MTU) by address, or None without a route.
+    """Description of a part's machine.
 
-    `boot` is the id of the kernel's last boot: machines of equal `boot` are namespaces of one kernel, and
-    share its `processors`.
+    Attributes:
+        version: Version of Railyard.
+        hostname: Name of the machine.
+        mtus: Interface and MTU of the route to each other machine, by address; None without a route.
+        boot: Id of the kernel's last boot. Machines with equal ids are namespaces of one kernel, and share
+            its processors.
+        processors: Number of processors.
     """
 
     version: str

@@ -28,7 +28,10 @@ class Span:
 
 @final
 class Carried:
-    """Spans of circuits that have moved; `read` returns the present counters of all endpoints."""
+    """Records the spans in which circuits stand, with the counters of all endpoints at begin and end.
+
+    `read` returns the present counters.
+    """
 
     def __init__(self, read: Callable[[], Counters]) -> None:
         self._read = read

@@ -63,7 +63,11 @@ class _Direction:
 @final
 @dataclass(slots=True)
 class _Slot:
-    """State of an endpoint; `mate` is the connected endpoint, `inbound` the direction from its device."""
+    """State of an endpoint.
+
+    `index` is the interface index of its inner side, `mate` the name of the endpoint to which it is
+    connected, and `inbound` the settings of the direction from its device.
+    """
 
     endpoint: Endpoint
     index: int
@@ -397,7 +401,8 @@ class CrossConnect:
             return self._slots[name]
         except KeyError:
             raise TestbedError(
-                f"there is no endpoint {name}", remedy=f"take one of the cross-connect's {len(self._slots)}"
+                f"there is no endpoint {name}",
+                remedy=f"name one of the cross-connect's {len(self._slots)} endpoints",
             ) from None
 
     def _pair(self, a: str, b: str) -> tuple[_Slot, _Slot]:

@@ -28,7 +28,10 @@ class Tunnel:
 @final
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An endpoint: `device_interface` in `namespace` is its device side, `interface` its inner side.
+    """An endpoint of the cross-connect: a veth pair with an inner side and a device side.
+
+    The inner side `interface` is in the cross-connect's namespace; the device side `device_interface` is in
+    `namespace`, where a switch or host uses it.
 
     Frames of up to `mtu` bytes behind the Ethernet header pass. An endpoint with a `tunnel` has no device
     side, since its device is on another machine; its inner side is the end of the tunnel.

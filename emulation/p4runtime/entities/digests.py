@@ -98,7 +98,11 @@ class Digests:
             return
         config = entry.config
         if min(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns) < 0:
-            raise Refusal(_INVALID, f"digest {layout.name!r}: a timeout or a size is below 0")
+            raise Refusal(
+                _INVALID,
+                f"digest {layout.name!r}: max_timeout_ns {config.max_timeout_ns}, max_list_size "
+                f"{config.max_list_size} or ack_timeout_ns {config.ack_timeout_ns} is below 0",
+            )
         kept = p4r.DigestEntry()
         kept.CopyFrom(entry)
         if present is None:

@@ -22,7 +22,9 @@ def check_constant(kind: int, table: TableLayout, entry: p4r.TableEntry) -> None
     """Refuse any write to a constant entry but a MODIFY of its direct resources."""
     noted = entry.metadata or entry.controller_metadata or entry.idle_timeout_ns
     if kind != p4r.Update.MODIFY or entry.HasField("action") or noted:
-        raise Refusal(rpc_code.PERMISSION_DENIED, f"table {table.name!r} is constant")
+        raise Refusal(
+            rpc_code.PERMISSION_DENIED, f"table {table.name!r} is constant, so its entries cannot be written"
+        )
 
 
 def check_direct(table: TableLayout, entry: p4r.TableEntry) -> Rates | None:

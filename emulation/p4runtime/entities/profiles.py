@@ -316,7 +316,7 @@ class Profiles:
 
 def _check_id(kind: int, id: int, among: Container[int], what: str) -> None:
     if id == 0:
-        raise Refusal(_INVALID, f"{what}: id 0 is reserved")
+        raise Refusal(_INVALID, f"{what}: id 0 is reserved; give 1 or more")
     if kind == _INSERT and id in among:
         raise Refusal(rpc_code.ALREADY_EXISTS, f"{what} exists already")
     if kind != _INSERT and id not in among:

@@ -187,11 +187,13 @@ class Tables:
     def _write_default(self, kind: int, table: TableLayout, entry: p4r.TableEntry) -> None:
         what = f"table {table.name!r}"
         if kind != _MODIFY:
-            raise Refusal(_INVALID, f"{what}: the default entry can only be modified")
+            raise Refusal(
+                _INVALID, f"{what}: the default entry accepts MODIFY only, not {p4r.Update.Type.Name(kind)}"
+            )
         if entry.match or entry.priority:
-            raise Refusal(_INVALID, f"{what}: the default entry has no match and no priority")
+            raise Refusal(_INVALID, f"{what}: the default entry has no match and no priority; leave them out")
         if table.const_default or table.profile:
-            raise Refusal(_DENIED, f"{what}: the default entry is constant")
+            raise Refusal(_DENIED, f"{what}: the default entry is constant, so it cannot be written")
         if entry.idle_timeout_ns or entry.HasField("time_since_last_hit"):
             raise Refusal(_INVALID, f"{what}: the default entry has no idle timeout")
         if check_direct(table, entry) is not None or entry.HasField("counter_data"):

@@ -153,10 +153,17 @@ class MeterLayout:
             if config.cir > config.pir:
                 raise Refusal(_INVALID, f"{what}: cir {config.cir} is above pir {config.pir}")
         elif rates[:2] != rates[2:]:
-            raise Refusal(_INVALID, f"{what} has one rate, so pir must equal cir, and pburst cburst")
+            raise Refusal(
+                _INVALID,
+                f"{what} has one rate, so pir {config.pir} must equal cir {config.cir}, and pburst "
+                f"{config.pburst} must equal cburst {config.cburst}",
+            )
         if config.eburst:
             if self.type == p4i.MeterSpec.SINGLE_RATE_THREE_COLOR:
-                raise Refusal(rpc_code.UNIMPLEMENTED, f"{what}: excess bursts are not supported")
+                raise Refusal(
+                    rpc_code.UNIMPLEMENTED,
+                    f"{what}: eburst is {config.eburst}, but excess bursts are not supported; give 0",
+                )
             raise Refusal(
                 _INVALID,
                 f"{what}: eburst is {config.eburst}, but must be 0 for this meter type",
@@ -305,7 +312,8 @@ class TableLayout:
             if priority <= 0:
                 raise Refusal(
                     _INVALID,
-                    f"table {self.name!r} has ternary, range or optional keys: priority must be above 0",
+                    f"table {self.name!r}: priority is {priority}, but must be above 0 for ternary, range or "
+                    "optional keys",
                 )
         elif priority != 0:
             raise Refusal(

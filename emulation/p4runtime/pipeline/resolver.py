@@ -390,4 +390,7 @@ def _match_of(field: p4i.MatchField) -> str:
 
 def _check_fields(what: str, keys: list[KeyLayout]) -> None:
     if len({key.id for key in keys}) != len(keys):
-        raise ProgramError(f"p4info: {what} has two match fields with one id", remedy=REMEDY)
+        ids = [key.id for key in keys]
+        raise ProgramError(
+            f"p4info: {what} has two match fields with id {max(ids, key=ids.count)}", remedy=REMEDY
+        )

@@ -14,9 +14,10 @@ __all__ = ["Placed", "at_once", "compose", "in_sequence", "on_groups"]
 @final
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A part of a larger schedule: its rank r is `ranks[r]` (None: r), its array begins at element `offset`.
+    """A schedule as a part of a larger schedule.
 
-    Its steps begin at `step` of the larger schedule.
+    Rank r of the part is rank `ranks[r]` of the larger schedule, or r if `ranks` is None. The part's array
+    begins at element `offset`, and its steps begin at step `step`, of the larger schedule.
     """
 
     schedule: Schedule

@@ -43,8 +43,8 @@ def bidirectional_dimension_order(dims: Sequence[int], elements: int) -> Schedul
     """
     if len(dims) != 2 or min(dims) < 1 or prod(dims) < 2:
         raise EmulationError(
-            f"two halves need a mesh of two dimensions and two or more ranks, got {tuple(dims)}",
-            remedy="algorithm dimension-wise takes any number of dimensions",
+            f"two halves need a mesh of two dimensions and two or more ranks, got dimensions {tuple(dims)}",
+            remedy="use the algorithm dimension-wise, which takes any number of dimensions",
         )
     shares = {(0, 1): 1.0, (1, 0): 1.0}
     name = f"allreduce-bidirectional-dimension-order-{dims[0]}x{dims[1]}"

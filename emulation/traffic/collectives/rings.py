@@ -92,7 +92,9 @@ def mesh_ring(dims: Sequence[int]) -> Ring:
     The ring visits the rows in alternating directions, without column 0, then goes back along column 0.
     """
     if len(dims) != 2 or min(dims) < 1 or dims[0] * dims[1] < 2:
-        raise EmulationError(f"a mesh ring needs two dimensions and two or more ranks, got {tuple(dims)}")
+        raise EmulationError(
+            f"a mesh ring needs two dimensions and two or more ranks, got dimensions {tuple(dims)}"
+        )
     columns, rows = dims
     forth = [x + columns * y for y in range(rows) for x in range(1, columns)[:: -1 if y % 2 else 1]]
     back = [columns * y for y in reversed(range(rows))]

@@ -47,7 +47,7 @@ _MASKED_BYTES: Final = (1, 2, 3, 4)
 @final
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A header field at bit `at`: `count` consecutive numbers of `width` bits each."""
+    """A field of a header: `count` consecutive numbers of `width` bits each, from bit `at` on."""
 
     name: str
     at: int

@@ -94,7 +94,7 @@ class IpCounters:
 @final
 @dataclass(slots=True)
 class IpPort:
-    """IPv4 port of the host with CNA `cna`; `hosts` are the CNAs of all hosts with an IPv4 port."""
+    """The IPv4 port of the host with CNA `cna`; `hosts` are the CNAs of all hosts with such a port."""
 
     cna: int
     hosts: Iterable[int]

@@ -146,7 +146,10 @@ class _Growing:
 
 @final
 class _Tasks:
-    """Tasks of all ranks; `leaving` and `arriving` have a movement's task at each end, by its id()."""
+    """Tasks of all ranks.
+
+    By the id() of a movement, `leaving` has the index of its task at the source, `arriving` at the target.
+    """
 
     def __init__(self, ranks: int) -> None:
         self._tasks: list[list[_Growing]] = [[] for _ in range(ranks)]
@@ -277,6 +280,7 @@ def _plans(
         plans.append(tuple(row))
     if any(len(ends) - 1 > 1 << 16 for ends in bounds):
         raise EmulationError(
-            "a member's array has more than 65,536 cells", remedy="cut the graph into several runs"
+            f"sends and copies cut a member's array into {max(map(len, bounds)) - 1} cells, more than 65,536",
+            remedy="cut the graph into several runs",
         )
     return plans

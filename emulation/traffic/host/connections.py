@@ -22,11 +22,15 @@ _MAX_QUEUES: Final = 1 << 16
 @final
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """First load-balance values of a rank's connections with peer `rank`, and the choice among them.
+    """A rank's ends of its connections with a peer.
 
-    `lbs` has the value of data to the peer, `ack_lbs` of acknowledgements, for each connection. `shares` are
-    the paths to the peer, if they are known. `seed` is the seed of a random choice of a message's connection;
-    None chooses the connection with the fewest unfinished bytes.
+    Attributes:
+        rank: Rank of the peer.
+        lbs: First load-balance value of the data to the peer, for each connection.
+        ack_lbs: First load-balance value of the acknowledgements to the peer, for each connection.
+        shares: Paths to the peer; None if they are not known.
+        seed: Seed of the random choice of a message's connection; None chooses the connection with the
+            fewest unfinished bytes.
     """
 
     rank: int
@@ -41,8 +45,8 @@ def ends_of(
 ) -> Iterator[Ends]:
     """Yield, for each peer with which the plans of a rank exchange data, their connections.
 
-    The order of peers begins with the next higher rank, so that ranks begin with different peers. EmulationError if
-    the connections need more queue numbers than there are.
+    The order of peers begins with the next higher rank, so that ranks begin with different peers.
+    EmulationError if the connections need more queue numbers than there are.
     """
     chosen = parameters.connections or ONE
     for peer in sorted(_peers(plans) - {rank}, key=lambda peer: (peer - rank) % ranks):
@@ -51,7 +55,7 @@ def ends_of(
             raise EmulationError(
                 f"{max(len(out), len(back))} connections for each pair among {ranks} ranks need more than "
                 f"the {_MAX_QUEUES} queues of a host",
-                remedy=f"use {_MAX_QUEUES // ranks} connections for each pair or fewer",
+                remedy=f"use {_MAX_QUEUES // ranks} connections or fewer",
             )
         # Without chosen connections, acknowledgements begin with the lb of data in the same direction.
         ack_lbs = back if parameters.connections else out

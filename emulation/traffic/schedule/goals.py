@@ -20,9 +20,10 @@ Range = tuple[int, int]
 @final
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """A postcondition: `ranks` hold, in `length` elements from `offset` on, the sum of initial elements.
+    """A postcondition on the `length` elements from `offset` on, at each of `ranks`.
 
-    `sources` has (rank, offset) of each range in the sum. Without sources the result is undefined.
+    The elements are the sum of the ranges `sources` of the initial arrays, each given by its rank and offset.
+    Without sources the elements are undefined.
     """
 
     ranks: tuple[int, ...]
@@ -34,14 +35,20 @@ class Holds:
 @final
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Effect of a collective on the arrays of `ranks`, in place; all other elements keep their value.
+    """Effect of a collective on the arrays of its ranks, in place; all other elements keep their value.
 
-    `pieces` are ranges of the array, equal for all ranks. In a reduce-scatter, rank `ranks[i]` ends with the
-    sum of `pieces[i]`; in an all-gather, it begins with the data of `pieces[i]`. In an all-to-all,
-    `pieces[i]` of rank `ranks[j]` holds the data for `ranks[i]` at the beginning, and the data from
-    `ranks[i]` at the end; all pieces have equal lengths of ranges. For other kinds, `pieces` has one entry,
-    the ranges concerned. `root` is the root of a broadcast or a reduce; a p2p goes from `ranks[i]` to
-    `targets[i]`. `begin` is the first step, `end` the step after the last.
+    Attributes:
+        kind: Kind of collective.
+        ranks: Ranks that take part.
+        pieces: Pieces of the array, each a tuple of ranges, equal for all ranks. In a reduce-scatter, rank
+            `ranks[i]` ends with the sum of `pieces[i]`; in an all-gather, it begins with the data of
+            `pieces[i]`. In an all-to-all, `pieces[i]` of rank `ranks[j]` holds the data for `ranks[i]` at the
+            beginning, and the data from `ranks[i]` at the end; the ranges of all pieces have equal lengths.
+            For other kinds there is one piece, the ranges concerned.
+        root: Root of a broadcast or a reduce; -1 for other kinds.
+        targets: In a p2p, `ranks[i]` sends to `targets[i]`; empty for other kinds.
+        begin: First step.
+        end: Step after the last step.
     """
 
     kind: Kind

@@ -67,9 +67,10 @@ class SlicedTraffic(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send of one cell to rank `peer` at a step; the target's offset is `shift` elements higher.
+    """Send of a cell to rank `peer` at a step; the cell's offset at the peer is `shift` elements higher.
 
-    `task` is the index of its task, -1 for none (emulation.traffic.schedule.tasks).
+    `op` says how the peer combines the data with its own. `task` is the index of the send's task, or -1 for
+    none (emulation.traffic.schedule.tasks).
     """
 
     step: int
@@ -82,7 +83,10 @@ class Send:
 @final
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Arrivals of a cell in a step, one from each of `sources`, ascending; `task` as in `Send`."""
+    """Arrivals of a cell in a step, one from each of the ranks `sources`, in ascending order.
+
+    `op` says how the cell combines the data with its own. `task` is as in `Send`.
+    """
 
     step: int
     op: Combine
@@ -93,7 +97,10 @@ class Phase:
 @final
 @dataclass(frozen=True, slots=True)
 class CellPlan:
-    """A rank's plan for a cell: the sends `releases[i]` may leave once `i` phases have been applied."""
+    """A rank's plan for a cell: its phases of arrivals, in order, and the sends that each phase releases.
+
+    The sends `releases[i]` may leave once the first `i` phases have been applied.
+    """
 
     phases: tuple[Phase, ...] = ()
     releases: tuple[tuple[Send, ...], ...] = ((),)
@@ -102,7 +109,10 @@ class CellPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Arrivals of a range of `target` in a step; `origins` are (source, offset at the source), ascending."""
+    """Arrivals of a range of elements at rank `target` in the step of `phase`.
+
+    `origins` has the rank and the offset from which each copy of the range comes, in ascending order.
+    """
 
     target: int
     offset: int

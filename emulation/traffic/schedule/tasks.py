@@ -14,12 +14,17 @@ __all__ = ["Task"]
 @final
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task of a rank. Times are picoseconds.
+    """A task of a rank: a computation, or the sends or arrivals of some slices. Times are picoseconds.
 
-    A task opens `delay_ps` after `needs` other tasks have ended, but not before `at_ps` after the agent's
-    start. A task with `duration_ps` >= 0 is a computation; each `unit` carries out one at a time. Any other
-    task ends when its `slices` have left, or have been applied. A `free` task is open from the beginning.
-    `followers` are the indices of the tasks that wait for it.
+    Attributes:
+        needs: Number of other tasks that have to end before this task opens.
+        at_ps: Earliest time at which the task opens, counted from the agent's start.
+        delay_ps: Time from the last of these ends until the task opens.
+        duration_ps: Duration of a computation; negative for any other task.
+        unit: Unit that carries out the computation; a unit carries out one computation at a time.
+        slices: Number of slices that have to leave, or to be applied, before any other task ends.
+        free: True if the task is open from the beginning.
+        followers: Indices of the tasks that wait for this task.
     """
 
     needs: int

@@ -185,7 +185,10 @@ def hop_ps(fabric: Fabric, payload_bytes: int) -> float:
 @final
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Group of a partition: `members` of equal coordinates, and all NPUs or GPUs at them (`place`)."""
+    """A group of a partition: nodes with equal coordinates in some dimensions.
+
+    `place` are all NPUs or GPUs with these coordinates, and `members` those that are members.
+    """
 
     members: frozenset[str]
     place: frozenset[str]

@@ -95,7 +95,8 @@ def plan_pool(fabric: Fabric, settings: PoolSettings) -> PoolPlan:
     for name in settings.lenders:
         if fabric.node(name).name not in able:
             raise ScenarioError(
-                f"the lender {name} has no memory to lend", remedy="name CPUs or NPUs as `lenders:`"
+                f"the lender {name} has no memory to lend, because it has no host",
+                remedy="name CPUs or NPUs as `lenders:`",
             )
     if len(set(settings.lenders)) < len(settings.lenders):
         raise ScenarioError("`lenders:` names a lender twice", remedy="name each lender once")

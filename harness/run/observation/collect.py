@@ -137,7 +137,10 @@ def collect(
 @final
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """Checked data of all jobs or of a pool; `wrong` and `given_up` are empty if all is correct."""
+    """Result of the check of the data of all jobs or of a pool.
+
+    `wrong` describes the first wrong data, `given_up` why a host gave up; both are empty if all is correct.
+    """
 
     end_ps: int
     nodes: int

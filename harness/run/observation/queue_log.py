@@ -12,10 +12,10 @@ __all__ = ["FlowSeries", "QueueLog", "QueueSeries"]
 @final
 @dataclass(frozen=True, slots=True)
 class QueueSeries:
-    """The queue of the egress port of `node` towards `to`, a node or "host", by sample.
+    """The queue of the egress port of `node` towards `to`, a node or "host": a value for each sample.
 
-    `bytes` is the most that waited at any look since the sample before, and `paused` whether the port was
-    stopped by priority flow control then.
+    `bytes` is the longest queue observed since the previous sample; `paused` is True if priority flow
+    control then stopped the port.
     """
 
     node: str

@@ -125,7 +125,7 @@ def test_truncated_program(ready: Controller, length: int) -> None:
             lambda p: setattr(p.tables[0].match_fields[0], "bitwidth", 15),
         ),
         ("match type is 'lpm'", lambda p: setattr(p.tables[0].match_fields[0], "match_type", 3)),
-        ("two match fields with one id", lambda p: setattr(p.tables[2].match_fields[1], "id", 1)),
+        ("two match fields with id 1", lambda p: setattr(p.tables[2].match_fields[1], "id", 1)),
         ("action id 99", lambda p: setattr(p.tables[0].action_refs[0], "id", 99)),
         ("action 'Ingress.fly'", lambda p: setattr(p.actions[1].preamble, "name", "Ingress.fly")),
         ("number of parameters is 0", lambda p: p.actions[1].ClearField("params")),
