@@ -75,7 +75,7 @@ DROP_PLACES: Final[Mapping[str, str]] = {
 # Losses that virtual time has too: they do not make the times invalid.
 _DUE: Final = frozenset({"program", "fault"})
 
-# Points at which slower time does not reduce the losses.
+# Points of loss at which a larger dilation (slower time) does not reduce the losses.
 _ROOM: Final = frozenset({"link queue"})
 
 _HEADROOM: Final = 1.25

@@ -108,7 +108,7 @@ class ReconfigurationController:
         return self._now is not None and (node, port) in self._now.ports
 
     def held_until(self, node: str) -> int:
-        """Return the time at which a node's tables match its controller's plan; a past time if they do."""
+        """Return the time from which a node's tables match its controller's plan; 0 if they match already."""
         change = self._now
         return change.held_ps if change is not None and node in change.held else 0
 

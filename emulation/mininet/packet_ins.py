@@ -11,7 +11,7 @@ __all__ = ["PacketIns"]
 
 @final
 class PacketIns:
-    """A queue of nodes; between open() and close() it can be selected on."""
+    """A queue of nodes with packet-ins; between open() and close() select() can wait for it."""
 
     def __init__(self) -> None:
         self._nodes: deque[str] = deque()

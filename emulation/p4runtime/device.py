@@ -134,7 +134,10 @@ class Device:
                 f"action {action} is unknown; use {', '.join(_Action.Action.keys()[1:])}",
             )
         if not request.HasField("config"):
-            raise Refusal(rpc_code.INVALID_ARGUMENT, "the request has no config")
+            raise Refusal(
+                rpc_code.INVALID_ARGUMENT,
+                f"the action {_Action.Action.Name(action)} needs a config, which the request lacks",
+            )
         try:
             pipeline = self._pipelines.load(request.config)
         except ProgramError as error:

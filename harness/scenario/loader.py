@@ -62,7 +62,7 @@ def relocated(document: Document, location: Location, ex: RailyardError) -> Scen
 
 @final
 class Lines:
-    """Calls functions, and adds to an error of a lower floor the line of the scenario that caused it."""
+    """Calls functions, and adds to an error that they raise the line of the scenario that caused it."""
 
     def __init__(self, document: Document) -> None:
         self.document = document

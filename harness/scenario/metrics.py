@@ -30,7 +30,9 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric; `unit` is also the end of the metric's name, and empty for a count of anything but frames.
+    """Declaration of a metric.
+
+    `unit` is also the end of the metric's name; it is empty for a count of anything but frames.
 
     A `timed` metric depends on times; a run whose times are not trustworthy does not judge it.
     """

@@ -121,7 +121,7 @@ def late_runs(runs: Sequence[Run], results: Results) -> list[Run]:
 
 
 def _place(run: Run) -> tuple[object, ...]:
-    """Return the variant, seed and point of a run, which its healthy run has as well."""
+    """Return the variant, seed and point of a run; they also identify the healthy run for comparison."""
     return run.variant.name, run.scenario.seed, repr(run.point)
 
 

@@ -79,7 +79,7 @@ def study_html(
 
 
 def _worst(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a table of the worst runs with failed targets; nothing if no targets failed in turn."""
+    """Yield a table of the worst runs with failed targets; nothing if the study fails no targets."""
     ranked = worst(records, RANKED)
     if not ranked:
         return

@@ -239,7 +239,7 @@ def variants_of(assertion: Assertion) -> set[str]:
 def _cases(
     scenario: Scenario, study: Study, seed: int, document: Document, fabrics: dict[str, Fabric]
 ) -> list[Case | None]:
-    """Return the cases of a variant, first the healthy case; a single None if no targets fail in turn."""
+    """Return the cases of a variant, first the healthy case; a single None if the study fails no targets."""
     if not study.fail_each:
         return [None]
     topology = scenario.topology.model_dump_json()

@@ -128,7 +128,7 @@ def lost(
     paces: Mapping[str, Pace],
     struck: Set[End],
 ) -> Lost:
-    """Return the lost frames of a run; those at `struck` ends, which were down for a time, count as "fault".
+    """Return the lost frames of a run; losses at the `struck` ends, down for a time, count as "fault".
 
     Losses within a switch follow from sums: frames that arrived and that the program neither sent nor refused
     did not reach the program; frames that the program sent and that did not leave were dropped behind it.
@@ -173,7 +173,7 @@ def lost(
             veth += passed.from_dropped_veth + passed.to_dropped_veth
             filtered += passed.from_dropped_filter
     for node, pace in paces.items():
-        # The kernel drops frames without counting while it takes an interface to have no carrier.
+        # While the kernel believes that an interface has no carrier, it drops frames without counting them.
         endpoint = host_endpoint(node)
         silent = max(0, len(pace.late_us) - between[endpoint].from_frames) if endpoint in between.after else 0
         if endpoint in dark:

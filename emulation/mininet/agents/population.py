@@ -32,7 +32,10 @@ _READY_SECONDS = 300.0
 
 @final
 class Population:
-    """The host processes. Their parent starts at construction, and loads modules in the background."""
+    """The host processes of a Mininet testbed.
+
+    Their common parent process starts at construction, and loads modules in the background.
+    """
 
     def __init__(self, record: RunRecord) -> None:
         ours, theirs = socketpair()

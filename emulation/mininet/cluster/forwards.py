@@ -54,7 +54,7 @@ class Forwards:
                 words = " / ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:])
                 raise MachineError(
                     f"machine {self._machine.name}: ssh does not forward sockets: {words or 'no output'}",
-                    remedy="its sshd needs AllowStreamLocalForwarding yes, which is the default",
+                    remedy="set `AllowStreamLocalForwarding yes`, the default, for sshd on that machine",
                 )
             if self._waiting:
                 time.sleep(0.01)

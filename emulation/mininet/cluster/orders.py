@@ -19,7 +19,7 @@ BEGIN: Final = b"railyard part\n"
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order: a method of the part and its arguments. Its answer has the same number."""
+    """An order to a part: the name of a method and its arguments. The answer has the number of the order."""
 
     number: int
     method: str
@@ -79,7 +79,10 @@ class Hello:
 @final
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Features that a run needs on every machine, beside those of every run; see `need_machine`."""
+    """Features that this run needs on every machine, in addition to the features that every run needs.
+
+    See `need_machine` for their meaning.
+    """
 
     delays: bool = False
     captures: bool = False

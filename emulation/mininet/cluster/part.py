@@ -43,7 +43,10 @@ _UDP_HEADERS = 28
 
 @final
 class _Part(PartHosts):
-    """A part: each public method carries out the order of its name, and returns the answer's value."""
+    """The part of a testbed on this machine.
+
+    Each public method carries out the orders that name it, and returns the value of the answer.
+    """
 
     def __init__(self, answers: Connection) -> None:
         self._answers = answers

@@ -17,7 +17,10 @@ _TOLD_SECONDS: Final = 0.2
 
 @final
 class MachinesPrograms:
-    """A user's programs; another thread passes the events with their lines and ends to `take`."""
+    """Runs a user's program on the hosts of all machines.
+
+    The thread that receives events from the machines passes printed lines and ends of programs to `take`.
+    """
 
     def __init__(self, sessions: Sessions, machine_of: Mapping[str, str]) -> None:
         self._sessions = sessions

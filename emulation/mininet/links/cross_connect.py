@@ -80,7 +80,10 @@ class _Slot:
 
 @final
 class CrossConnect:
-    """Endpoints and connections, with inner sides in `namespace`. For one thread; real times and rates."""
+    """Endpoints, whose inner sides are in `namespace`, and connections between them.
+
+    Only one thread may use it. Times and rates are real.
+    """
 
     def __init__(self, namespace: str) -> None:
         kernel.need(kernel.VETH, kernel.CLSACT, kernel.CLS_BPF, kernel.MIRRED)

@@ -291,7 +291,10 @@ class Profiles:
             del held.sets[group]
 
     def pointed(self, profile_id: int, is_group: bool, handle: int) -> p4r.TableAction:
-        """Return the action of an entry that points to a member or a group; `handle` is its id."""
+        """Return the action of an entry that points to the member or group with the id `handle`.
+
+        A group with a negative id stands for an action set.
+        """
         if not is_group:
             return p4r.TableAction(action_profile_member_id=handle)
         if handle >= 0:

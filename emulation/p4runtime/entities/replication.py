@@ -91,7 +91,10 @@ class Replication:
             raise engine_refusal(status, f"clone session {id}")
 
     def _live(self, replicas: list[_Ports]) -> list[tuple[int, int]]:
-        """Return port and instance of each replica; a replica without backups keeps its port, up or down."""
+        """Return (port, instance) of each replica: of the first that is up of its own port and its backups.
+
+        A replica without backups keeps its port, even if it is down; a replica with no port up is left out.
+        """
         chosen = (
             ports[0] if len(ports) == 1 else next((copy for copy in ports if copy[0] not in self._down), None)
             for ports in replicas
@@ -154,7 +157,8 @@ def _replicas(entry: _Copied, what: str) -> list[_Ports]:
         replicas.append(ports)
     copies = [copy for ports in replicas for copy in ports]
     if len(set(copies)) != len(copies):
-        raise Refusal(_INVALID, f"{what} has two replicas with the same port and instance")
+        port, instance = max(copies, key=copies.count)
+        raise Refusal(_INVALID, f"{what} has two replicas with port {port} and instance {instance}")
     return replicas
 
 
@@ -163,7 +167,7 @@ def _chooses(replicas: list[_Ports], port: int) -> bool:
 
 
 def _shorten(entry: _Copied) -> None:
-    """Put ports into canonical form."""
+    """Convert the ports of replicas, in place, to canonical bytestrings."""
     for replica in entry.replicas:
         if replica.port:
             replica.port = canonical(replica.port)

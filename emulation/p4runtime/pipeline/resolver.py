@@ -346,7 +346,8 @@ class Resolver:
                 self._same_width(f"{what}, field {given.name!r}", given, bits)
         if sum(bits for _, bits in fields) % 8:
             raise ProgramError(
-                f"{what} is not a whole number of bytes", remedy="pad the header to a whole byte"
+                f"{what} has {sum(bits for _, bits in fields)} bits, not a whole number of bytes",
+                remedy="pad the header to a whole byte",
             )
         widths = [bits for _, bits in fields]
         named = (

@@ -44,7 +44,10 @@ def canonical(value: bytes) -> bytes:
 
 
 def fitting(value: bytes, bits: int) -> bytes | None:
-    """Return the bytestring cut to at most `bits`, rounded up to bytes; None if empty or too large."""
+    """Return a bytestring without the leading zero bytes that a number of `bits` bits does not need.
+
+    None if the bytestring is empty, or its number has more than `bits` bits.
+    """
     size = len(value)
     if size and size * 8 <= bits:
         return value
@@ -54,7 +57,7 @@ def fitting(value: bytes, bits: int) -> bytes | None:
 
 
 def unsigned(value: bytes, bits: int, what: str) -> bytes:
-    """Return the bytestring cut as by `fitting`; OUT_OF_RANGE, naming `what`, if it does not fit."""
+    """Return the result of `fitting`; raise OUT_OF_RANGE, naming `what`, if the bytestring does not fit."""
     fits = fitting(value, bits)
     if fits is None:
         raise _out_of_range(value, f"{bits} bits", what)
@@ -240,7 +243,7 @@ class Text:
 @final
 @dataclass(frozen=True, slots=True)
 class _Struct:
-    """A struct or a tuple."""
+    """The type of a struct or a tuple, with the types of its members."""
 
     kind: str
     members: tuple[ValueType, ...]

@@ -18,7 +18,7 @@ def cut(low: int, high: int, parts: int) -> list[tuple[int, int]]:
 
 
 def cut_by(low: int, high: int, shares: Sequence[float]) -> list[tuple[int, int]]:
-    """Return (begin, end) of parts of a range in proportion to shares; equal shares give what `cut` gives."""
+    """Return (begin, end) of parts of a range in proportion to shares; equal shares divide as `cut` does."""
     if not shares or min(shares) < 0 or not sum(shares) > 0:
         raise EmulationError(
             f"the shares {list(shares)} cannot divide a range; give shares of at least 0, not all of them 0"

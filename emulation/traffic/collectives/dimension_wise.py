@@ -167,11 +167,11 @@ def load_of(dims: Sequence[int], order: Order, *, unscattered_dims: int = 0) -> 
 def balanced(
     dims: Sequence[int], rates: Sequence[float] | None = None, *, unscattered_dims: int = 0
 ) -> dict[Order, float]:
-    """Return shares by order that minimise the load of the busiest link.
+    """Return the share of the array for each order of the dimensions; the busiest link has the least load.
 
     `rates` are the link rates of the dimensions, in any unit (default: equal). A linear program, derived
-    here, gives the shares of the rotations of the dimensions, or of all permutations if these do better.
-    Equal links of 8 x 8 give two halves.
+    here, gives the shares. The orders are the rotations of the dimensions, or all permutations if these do
+    better. Equal links of 8 x 8 give two halves.
     """
     rates = tuple(float(rate) for rate in rates) if rates else (1.0,) * len(dims)
     if len(rates) != len(dims) or min(rates, default=0.0) <= 0:

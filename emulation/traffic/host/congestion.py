@@ -158,7 +158,7 @@ class CongestionChoice:
 
 
 def receiver_credits(facts: PathFacts, **parameters: float) -> tuple[int, int]:
-    """Return the value of `CongestionChoice.credits` for rccc with these parameters."""
+    """Return the value of `CongestionChoice.credits` for the algorithm rccc with these parameters."""
     chosen = {**ALGORITHMS["rccc"], **parameters}
     frames, product = chosen["start_frames"], facts.base_rtt_ps * facts.rate_bps / _BIT_PS
     first = frames * facts.frame_bytes if frames > 0 else max(product, facts.frame_bytes)

@@ -45,7 +45,9 @@ class _Request:
 
 @final
 class Requester:
-    """The connection of node `own` with one lender; `lb` is its first load-balance value.
+    """The borrower's end of a connection with one lender.
+
+    `own` is the CNA of the borrower, and `lb` the first load-balance value of requests.
 
     `timer` is the time at which `on_timer` is due. `failed` is True once the lender has been given up. `late`
     counts responses to requests that were no longer open.

@@ -73,7 +73,7 @@ def random_elements(rank: int, elements: int, seed: int) -> RandomElements:
 
 @runtime_checkable
 class DrawnInputs(Protocol):
-    """Inputs of ranks that the engine can draw itself."""
+    """Input arrays of ranks whose random elements the engine can draw itself, without NumPy."""
 
     def drawn(self) -> Sequence[RandomElements] | None:
         """Return the generator of each rank's input; None unless elements are int32."""
@@ -298,7 +298,7 @@ def checked_by_sum(sliced: SlicedTraffic, dtype: str) -> bool:
 
 @final
 class _Proven:
-    """Cache of the latest sum and expected arrays: variants often share schedule and inputs."""
+    """Cache of the latest sum of inputs and the latest expected arrays, for variants with equal inputs."""
 
     def __init__(self) -> None:
         self._summed: Sequence[Array] = ()

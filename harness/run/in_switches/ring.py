@@ -63,7 +63,7 @@ class AroundRing:
 
     @property
     def result(self) -> Array:
-        """Results of trees and ring; the results of trees alone until the ring's are known."""
+        """Results of trees and ring; until the ring has results, only the results of trees."""
         if self._outcome.finished_ps is None or not self._outcome.result.size:
             return self._array
         return self._ring.complete(self._rank, self._array, self._outcome.result)

@@ -15,7 +15,7 @@ __all__ = ["Command", "Group", "man_page"]
 
 
 class Command(TyperCommand):
-    """A verb whose help shows no type for flags, and brackets as they are."""
+    """A verb of the command line, whose help shows no type for flags and prints brackets unchanged."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters in the form that help and manual page show."""

@@ -107,7 +107,7 @@ def _shown(group: Group, metric: str) -> str:
 
 
 def _print_worst(console: Console, records: Sequence[Record]) -> None:
-    """Print a table of the worst runs with failed targets; nothing if no targets failed in turn."""
+    """Print a table of the worst runs with failed targets; nothing if the study fails no targets."""
     rows = [
         (
             escape(record["variant"]),
