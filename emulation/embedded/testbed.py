@@ -260,7 +260,7 @@ class EmbeddedTestbed(Lifetime):
             self.attach(node, agent)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Call `answered` at once with the blocks of a tree whose results the members await, by node."""
+        """Call `answered` at once with the blocks of a tree for whose results the members wait, by node."""
         answered({node: self.agents.of(node).lacking_of(tree) for node in nodes})
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:

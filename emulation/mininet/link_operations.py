@@ -104,7 +104,7 @@ class LinkOperations:
         return self._links.recent(name, self._alarms.ps)
 
     def forget(self, name: str) -> None:
-        """Keep no frames of a link any more."""
+        """Stop keeping the last frames of a link."""
         self._links.forget(name)
 
     def settle(self) -> None:

@@ -116,7 +116,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         """Return a meter of all processors and switch processes, from now on."""
 
     def _stages(self) -> Callable[[str], None]:
-        """Return a function that notes the seconds since its last call in `seconds`, by name of a stage."""
+        """Return a function that records, in `seconds`, the time since its last call for the named stage."""
         lap = time.perf_counter()
 
         def done(stage: str) -> None:

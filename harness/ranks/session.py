@@ -172,7 +172,7 @@ class FabricSession:
         self._ends = [end for end in self._ends if end.operation is not operation]
 
     def run(self, until_ps: int | None) -> list[End]:
-        """Advance virtual time to the next end of a member's part, at most to `until_ps`.
+        """Advance virtual time until a member ends its part of an operation, at most to `until_ps`.
 
         Returns all ends at this time; the list is empty if `until_ps` comes first, or no event is left.
         """

@@ -175,8 +175,8 @@ class Result:
         """Return samples of the deepest egress queues, at most 7 a variant, where the scenario names queues.
 
         Returns:
-            Records of variant, time_us, node, to (the next node, or "host"), bytes that wait (the most of any
-            look since the last sample), paused (by priority flow control).
+            Records of variant, time_us, node, to (the next node, or "host"), bytes that wait (the
+            largest number observed since the previous sample), paused (by priority flow control).
         """
         return [*queues_of(self._chosen(variant))]
 

@@ -30,7 +30,7 @@ class Clocks:
         return own_ns + self.offsets[machine].monotonic_ns
 
     def own(self, machine: str, its_ns: int) -> int:
-        """Convert a monotonic time of another machine, in ns, to that of this machine."""
+        """Convert `its_ns`, a monotonic time of another machine in ns, to the clock of this machine."""
         return its_ns - self.offsets[machine].monotonic_ns
 
     def arrived(self, late_ns: int) -> None:

@@ -77,7 +77,7 @@ def cut(fabric: Fabric, machines: Sequence[Machine]) -> Cut:
     if empty := [machine.name for machine in machines if machine.name not in machine_of.values()]:
         raise TestbedError(
             f"machine {empty[0]} gets no node, since other machines name all nodes",
-            remedy="name a node on it, or leave it out",
+            remedy="name a node of the fabric for it, or leave the machine out",
         )
     return Cut(fabric, machine_of)
 

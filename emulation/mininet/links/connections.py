@@ -76,7 +76,7 @@ class LinkConnections(Protocol):
         ...
 
     def forget(self, link: Link) -> None:
-        """Remove the tap of a link."""
+        """Stop tapping a link: its last frames are no longer kept."""
         ...
 
     def close(self) -> None:
@@ -224,7 +224,7 @@ class LocalConnections:
         return self._taps[link.name].take()
 
     def forget(self, link: Link) -> None:
-        """Remove the tap of a link."""
+        """Stop tapping a link: its last frames are no longer kept."""
         if tap := self._taps.pop(link.name, None):
             tap.close()
 

@@ -89,7 +89,7 @@ def mesh_rings(
 
 @lru_cache
 def borrowing_rings(dims: tuple[int, ...]) -> MeshRings:
-    """Return rings of Walecki's cycles in every line, and two rings of the links that the cycles leave idle.
+    """Return rings on Walecki's cycles in every line, and two rings on the links that the cycles leave idle.
 
     The order of the ranks in each line is drawn at random, from a fixed seed, until the idle links form a
     single cycle. EmulationError unless there are two dimensions, each of an even size of at least 4.

@@ -86,7 +86,7 @@ class Graph:
 
     def __post_init__(self) -> None:
         if not self.operations:
-            raise GraphError("the graph has no operations", remedy="give one or more")
+            raise GraphError("the graph has no operations", remedy="give one or more operations")
         seen: dict[str, int] = {}
         for number, operation in enumerate(self.operations):
             if operation.id in seen:

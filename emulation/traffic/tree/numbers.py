@@ -76,14 +76,17 @@ def block_scale(values: Array) -> int:
 
 
 def to_scaled(values: Array, scale: int, bits: int) -> Array:
-    """Return float32 numbers as int32 of a scale, rounded to the nearest, ties to even."""
+    """Convert float32 numbers to int32 multiples of 2**(e - b), rounded to the nearest, ties to even.
+
+    e follows from the 16-bit `scale` (`block_scale`), and b is `bits`.
+    """
     if scale in (0, NO_SCALE):
         return np.zeros(len(values), np.int32)
     return np.rint(np.ldexp(values.astype(np.float64), bits - scale + _SCALE_ZERO)).astype(np.int32)
 
 
 def from_scaled(sums: Array, scale: int, bits: int) -> Array:
-    """Return sums of integers of a scale as float32; NaN for NO_SCALE."""
+    """Convert sums of the integers of `to_scaled` to float32; NaN if `scale` is NO_SCALE."""
     if scale == NO_SCALE:
         return np.full(len(sums), np.nan, np.float32)
     if scale == 0:

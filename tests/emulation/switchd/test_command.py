@@ -91,7 +91,7 @@ def test_a_program_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.Captu
     bad = tmp_path / "bad.json"
     bad.write_bytes(b'{"program": "\xff\xfe"}')
     assert main([str(bad)]) == 2
-    assert f"{bad}: program: not the JSON of a BMv2 program" in capsys.readouterr().err
+    assert f"{bad}: program: it is not the JSON of a BMv2 program" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_a_part_of_the_p4info_will_do(client: Controller) -> None:
 def test_what_is_no_utf_8_is_an_invalid_argument(client: Controller, config: bytes) -> None:
     code, message = refused(lambda: client.push((config, INFO)))
     assert code == "INVALID_ARGUMENT"
-    assert "p4_device_config: program: not the JSON of a BMv2 program" in message
+    assert "p4_device_config: program: it is not the JSON of a BMv2 program" in message
 
 
 def test_digests_without_a_type_name_may_have_been_removed(client: Controller) -> None:
