@@ -33,7 +33,7 @@ def _to_write(among: Mapping[int, _Layout], kind: int, id: int, what: str) -> _L
     array = _find(among, id, what)
     if kind != p4r.Update.MODIFY:
         raise Refusal(
-            _INVALID, f"{what} {array.name!r} accepts MODIFY only, not {p4r.Update.Type.Name(kind)}"
+            _INVALID, f"{what} {array.name!r} accepts MODIFY only, not {p4r.Update.Type.keys()[kind]}"
         )
     return array
 

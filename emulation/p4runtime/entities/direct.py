@@ -24,7 +24,7 @@ def _addressed(tables: Tables, kind: int, entry: p4r.TableEntry) -> tuple[TableL
         raise Refusal(
             _INVALID,
             f"table {table.name!r}: direct counters and meters accept MODIFY only, "
-            f"not {p4r.Update.Type.Name(kind)}",
+            f"not {p4r.Update.Type.keys()[kind]}",
         )
     if entry.is_default_action or not table.keys:
         raise Refusal(

@@ -188,7 +188,7 @@ class Tables:
         what = f"table {table.name!r}"
         if kind != _MODIFY:
             raise Refusal(
-                _INVALID, f"{what}: the default entry accepts MODIFY only, not {p4r.Update.Type.Name(kind)}"
+                _INVALID, f"{what}: the default entry accepts MODIFY only, not {p4r.Update.Type.keys()[kind]}"
             )
         if entry.match or entry.priority:
             raise Refusal(_INVALID, f"{what}: the default entry has no match and no priority; leave them out")

@@ -41,7 +41,7 @@ class ValueSets:
         layout = self._find(entry.value_set_id)
         what = f"value set {layout.name!r}"
         if kind != p4r.Update.MODIFY:
-            raise Refusal(_INVALID, f"{what} accepts MODIFY only, not {p4r.Update.Type.Name(kind)}")
+            raise Refusal(_INVALID, f"{what} accepts MODIFY only, not {p4r.Update.Type.keys()[kind]}")
         if len(entry.members) > layout.size:
             raise Refusal(
                 rpc_code.RESOURCE_EXHAUSTED,

@@ -48,11 +48,12 @@ class Mix:
 @final
 @dataclass(slots=True)
 class Report:
-    """Outcome of a program.
+    """Outcome of a borrower's program.
 
-    `operations` counts ended operations, `latency_ps` has the time of each. `counted` has the values that
-    each shared counter returned, `sent` the messages, in their order. `moved_pages` counts lost page copies.
-    `wrong` counts failed operations and unexpected values, `first_wrong` describes the first of them.
+    `operations` counts ended operations, and `latency_ps` is the time that each took. `counted` are the
+    values that each shared counter returned, and `sent` the messages, in their order. `moved_pages` counts
+    lost page copies. `wrong` counts failed operations and unexpected values, and `first_wrong` describes the
+    first of them.
     """
 
     operations: int = 0

@@ -99,7 +99,7 @@ def test_a_program_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.Captu
     [
         (["--no-p4", "-i", "1@nowhere0"], "port 1: there is no interface nowhere0"),
         (["/no/such.json"], "/no/such.json cannot be read: No such file"),
-        ([__file__], "test_command.py: program: not the JSON"),
+        ([__file__], "test_command.py: program: it is not the JSON"),
         (["--no-p4", "--", "--grpc-server-addr", "nonsense"], "cannot listen on nonsense"),
     ],
 )
