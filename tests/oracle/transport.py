@@ -343,9 +343,9 @@ class Receiver:
         if complete:
             self._owed = -1
         apart = min((psn - self._newest) & PSN_MASK, (self._newest - psn) & PSN_MASK)
-        far = self._most > MAP_FRAMES and apart > _MAP_REACH
+        uncovered = self._most > MAP_FRAMES and apart > _MAP_REACH
         self._newest = psn
-        if complete or far or flags & ACK_NOW or self._unacknowledged >= self._ack_every:
+        if complete or uncovered or flags & ACK_NOW or self._unacknowledged >= self._ack_every:
             self.ack_at = now
         elif self._unacknowledged == 1:
             self.ack_at = now + self._ack_delay

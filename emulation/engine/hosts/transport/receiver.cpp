@@ -60,9 +60,9 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
     const bool complete = owed_ && ((expected_ - *owed_ - 1) & kPsnMask) < kHalf;
     if (complete) owed_.reset();
     const std::uint32_t apart = std::min((psn - newest_) & kPsnMask, (newest_ - psn) & kPsnMask);
-    const bool far = parameters_.window > kMapFrames && apart > kMapReach;
+    const bool uncovered = parameters_.window > kMapFrames && apart > kMapReach;
     newest_ = psn;
-    if (complete || far || (flags & kAckNow) != 0 || unacknowledged_ >= parameters_.ack_every) ack_at = now;
+    if (complete || uncovered || (flags & kAckNow) != 0 || unacknowledged_ >= parameters_.ack_every) ack_at = now;
     else if (unacknowledged_ == 1) ack_at = now + parameters_.ack_delay;
     return fresh ? Accepted::New : Accepted::Duplicate;
 }
