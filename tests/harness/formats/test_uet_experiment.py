@@ -21,7 +21,9 @@ def check() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize(("name", "target", "code"), [("One", 60, 0), ("One", 3, 1), ("One, 1024 node incast", 3, 0)])
+@pytest.mark.parametrize(
+    ("name", "target", "code"), [("One", 60, 0), ("One", 3, 1), ("One, 1024 node incast", 3, 0)]
+)
 def test_a_target_is_met_or_its_miss_is_known(
     check: ModuleType,
     tmp_path: Path,
