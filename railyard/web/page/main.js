@@ -2,7 +2,7 @@
 /**
  * The page: fabric, time and panels. docs/page.md is its tour.
  *
- * @import { FaultKeys, RunEvent } from "./types"
+ * @import { FaultKeys, RunEvent, Track } from "./types"
  */
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -24,15 +24,18 @@ export class Page {
   /** @type {FabricView[]} */ views = [];
   announce = (/** @type {string} */ words) => {};
 
+  /** The scene of the variant that panels describe. */
   scene() {
-    return this.views[0]?.scene ?? null;
+    return (this.views.find(({ track }) => track === this.store.chosen) ?? this.views[0])?.scene ?? null;
   }
 
-  /** Show the time of an event, and choose what it is about. @param {RunEvent} event */
-  goTo(event) {
+  /** Show the time of an event of a variant, and choose what it is about. @param {RunEvent} event @param {Track} track */
+  goTo(event, track) {
     const { store } = this;
     store.playing = false;
     store.seek(event.t);
+    store.pane = track === store.track ? "variant" : "beside";
+    store.changed("selection");
     const scene = this.scene();
     const link = event.links?.length === 1 ? scene?.linkAt.get(event.links[0]) : undefined;
     const node = event.node === undefined ? undefined : scene?.nodeAt.get(event.node);
@@ -103,7 +106,7 @@ function View({ page, which, full, toggle }) {
   useStore(store, "tracks", "fabric");
   useEffect(() => {
     if (!canvas.current) return;
-    const view = new FabricView(canvas.current, store, page.camera, () => store[which] || store.variant, page.announce);
+    const view = new FabricView(canvas.current, store, page.camera, which, page.announce);
     page.views = which === "variant" ? [view, ...page.views] : [...page.views, view];
     store.changed("fabric");
     return () => {
@@ -218,16 +221,18 @@ function Time({ page }) {
   }, []);
   const step = (/** @type {number} */ by) => {
     if (live && by > 0) return page.connection.send({ do: "step" });
-    if (!track) return;
+    // Of two variants the ticks of the one that lasts longer, so that steps reach its end.
+    const last = (/** @type {Track} */ { ticks }) => ticks.at(-1)?.t ?? 0;
+    const [{ ticks } = { ticks: [] }] = [...store.shown].sort((a, b) => last(b) - last(a));
+    if (!ticks.length) return;
     store.playing = false;
-    const at = Math.max(0, Math.min(track.ticks.length - 1, lastBefore(track.ticks, store.time) + by));
-    store.seek(track.ticks[at]?.t ?? 0);
+    store.seek(ticks[Math.max(0, Math.min(ticks.length - 1, lastBefore(ticks, store.time) + by))].t);
   };
   const next = (/** @type {number} */ by) => {
     if (live && by > 0) return page.connection.send({ do: "step", to: "event" });
-    const events = track?.events.filter((event) => (by > 0 ? event.t > store.time : event.t < store.time)) ?? [];
-    const event = by > 0 ? events[0] : events[events.length - 1];
-    if (event) page.goTo(event);
+    const events = store.events.filter(({ event: { t } }) => (by > 0 ? t > store.time : t < store.time));
+    const found = events.at(by > 0 ? 0 : -1);
+    if (found) page.goTo(found.event, found.track);
   };
   const key = (/** @type {KeyboardEvent} */ event) => {
     /** @type {Record<string, () => void>} */

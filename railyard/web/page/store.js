@@ -51,6 +51,8 @@ export class Store {
   /** Name of the variant that is shown, and of the one beside it. */
   variant = "";
   beside = "";
+  /** Pane whose variant panels describe: that in which something was chosen last. @type {"variant" | "beside"} */
+  pane = "variant";
   /** Time that is shown, in picoseconds. */
   time = 0;
   /** True while the time follows the newest tick. */
@@ -94,9 +96,26 @@ export class Store {
     for (const what of dirty) for (const listener of this.#listeners) listener(what);
   }
 
-  /** The track that is shown. @returns {Track | undefined} */
+  /** The track that is shown, on the left of two. @returns {Track | undefined} */
   get track() {
     return this.tracks.get(this.variant);
+  }
+
+  /** All tracks that are shown: one, or two beside each other. @returns {Track[]} */
+  get shown() {
+    const other = this.beside === this.variant ? undefined : this.tracks.get(this.beside);
+    return [this.track, other].filter((track) => track !== undefined);
+  }
+
+  /** The track that panels describe. @returns {Track | undefined} */
+  get chosen() {
+    return (this.pane === "beside" && this.tracks.get(this.beside)) || this.track;
+  }
+
+  /** Events of all tracks that are shown, in order of time. @returns {{event: RunEvent, track: Track}[]} */
+  get events() {
+    const events = this.shown.flatMap((track) => track.events.map((event) => ({ event, track })));
+    return this.shown.length < 2 ? events : events.sort((a, b) => a.event.t - b.event.t);
   }
 
   /** Latest time that a track has. @param {Track | undefined} track */
@@ -107,9 +126,7 @@ export class Store {
 
   /** Time that the scrubber spans: until all variants beside each other have ended and their last events have come. */
   get span() {
-    const shown = [this.track, this.tracks.get(this.beside)];
-    const busy = shown.map((track) => {
-      if (!track) return 0;
+    const busy = this.shown.map((track) => {
       if (track.end?.completion_ps) return Math.max(track.end.completion_ps, track.events.at(-1)?.t ?? 0);
       return Math.max(this.end(track), track.bound_ps);
     });
@@ -190,9 +207,10 @@ export class Store {
     this.changed("tracks");
   }
 
-  /** @param {Selection} selection */
-  select(selection) {
+  /** @param {Selection} selection @param {"variant" | "beside"} [pane] pane in which it is chosen; else the last one */
+  select(selection, pane = this.pane) {
     this.selection = selection;
+    this.pane = pane;
     this.changed("selection");
   }
 

@@ -62,10 +62,8 @@ export class Timeline {
     const { track, span } = store;
     const x = (/** @type {number} */ t) => PAD + (Math.min(t, span) / span) * (width - 2 * PAD);
     const floor = height - 14;
-    if (track) {
-      this.#area(c, track, x, floor, colour("--load-3"));
-      this.#events(c, track, x, floor, height, colour);
-    }
+    if (track) this.#area(c, track, x, floor, colour("--load-3"));
+    for (const shown of store.shown) this.#events(c, shown, x, floor, height, colour);
     c.strokeStyle = colour("--line-strong");
     c.lineWidth = 1;
     c.beginPath();

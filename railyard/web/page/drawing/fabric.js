@@ -58,12 +58,12 @@ export class FabricView {
   #moved = 0;
 
   /** @param {HTMLCanvasElement} canvas @param {Store} store @param {Camera} camera
-   * @param {() => string} variant name of the variant that is shown @param {(words: string) => void} announce */
-  constructor(canvas, store, camera, variant, announce) {
+   * @param {"variant" | "beside"} pane @param {(words: string) => void} announce */
+  constructor(canvas, store, camera, pane, announce) {
     this.canvas = canvas;
     this.store = store;
     this.camera = camera;
-    this.variant = variant;
+    this.pane = pane;
     this.announce = announce;
     this.painter = new Painter(canvas);
     const redraw = () => this.redraw();
@@ -87,7 +87,7 @@ export class FabricView {
   }
 
   get track() {
-    return this.store.tracks.get(this.variant());
+    return this.store.tracks.get(this.store[this.pane] || this.store.variant);
   }
 
   redraw() {
@@ -197,7 +197,7 @@ export class FabricView {
     const up = (/** @type {PointerEvent} */ event) => {
       const where = this.#pointers.get(event.pointerId);
       this.#pointers.delete(event.pointerId);
-      if (where && event.type === "pointerup" && this.#moved <= 4) this.store.select(this.at(where.x, where.y));
+      if (where && event.type === "pointerup" && this.#moved <= 4) this.store.select(this.at(where.x, where.y), this.pane);
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", up);
@@ -233,17 +233,17 @@ export class FabricView {
     const chosen = store.selection;
     if (arrows[event.key]) {
       const from = chosen?.kind === "node" ? chosen.at : chosen?.kind === "link" ? scene.a[chosen.at] : -1;
-      store.select({ kind: "node", at: from < 0 ? 0 : scene.beside(from, ...arrows[event.key]) });
+      store.select({ kind: "node", at: from < 0 ? 0 : scene.beside(from, ...arrows[event.key]) }, this.pane);
     } else if (event.key === "l" || event.key === "L") {
       const node = chosen?.kind === "node" ? chosen.at : chosen?.kind === "link" ? scene.a[chosen.at] : 0;
       const links = scene.linksOf[node];
       if (!links.length) return;
       const next = chosen?.kind === "link" ? (links.indexOf(chosen.at) + (event.shiftKey ? links.length - 1 : 1)) % links.length : 0;
-      store.select({ kind: "link", at: links[next] });
+      store.select({ kind: "link", at: links[next] }, this.pane);
     } else if (event.key === "+" || event.key === "=") this.camera.zoom(1.25, width / 2, height / 2);
     else if (event.key === "-") this.camera.zoom(0.8, width / 2, height / 2);
     else if (event.key === "0") this.fit();
-    else if (event.key === "Escape") store.select(null);
+    else if (event.key === "Escape") store.select(null, this.pane);
     else return;
     event.preventDefault();
     const name = this.nameOf(store.selection);

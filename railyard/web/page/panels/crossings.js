@@ -24,7 +24,7 @@ export function Crossings({ page, follow }) {
   const replay = store.session.mode === "replay";
   const answer = useAsked(page, "frames", replay ? "" : name);
   if (!name) return html`<p class="dim">Choose a link to see the frames that cross it.</p>`;
-  const kept = store.track?.frames.get(name);
+  const kept = store.chosen?.frames.get(name);
   if (replay && !kept) return html`<h3>Frames on ${name}</h3>
     <p class="dim">The recording kept no frames of this link; <code>railyard run FILE --frames ${name}</code> does.</p>`;
   const choose = (/** @type {Crossing} */ frame) => {

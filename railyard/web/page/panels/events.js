@@ -39,18 +39,19 @@ export function Events({ page }) {
   const { store } = page;
   useStore(store, "tracks", "time");
   const [hidden, hide] = useState(/** @type {string[]} */ ([]));
-  const { track } = store;
-  if (!track) return html`<p class="dim">Nothing has happened yet.</p>`;
-  const events = track.events.filter((event) => !hidden.includes(classOf(event.kind)));
-  const now = events.findIndex((event) => event.t > store.time);
+  const tracks = store.shown;
+  if (!tracks.length) return html`<p class="dim">Nothing has happened yet.</p>`;
+  const all = store.events;
+  const events = all.filter(({ event }) => !hidden.includes(classOf(event.kind)));
+  const now = events.findIndex(({ event }) => event.t > store.time);
   const middle = now < 0 ? events.length : now;
   const shown = events.slice(Math.max(0, middle - SHOWN / 2), middle + SHOWN / 2);
-  const present = new Set(track.events.map((event) => classOf(event.kind)));
+  const present = new Set(all.map(({ event }) => classOf(event.kind)));
   const toggle = (/** @type {string} */ group) =>
     hide(hidden.includes(group) ? hidden.filter((name) => name !== group) : [...hidden, group]);
   return html`<div>
     <h2>Events</h2>
-    <p class="dim">${events.length} in ${track.label}; choose one to go to its time.</p>
+    <p class="dim">${events.length} in ${tracks.map(({ label }) => label).join(" and ")}; choose one to go to its time.</p>
     <div class="row" role="group" aria-label="kinds of events">
       ${GROUPS.filter(([group]) => present.has(group)).map(
         ([group, label]) => html`<button aria-pressed=${!hidden.includes(group)} onClick=${() => toggle(group)}>${label}</button>`,
@@ -59,10 +60,10 @@ export function Events({ page }) {
     <h3>In order of time</h3>
     <ul class="events">
       ${shown.map(
-        (event) => html`<li key=${event.t + event.text}>
-          <button class=${event.t > store.time ? "later" : ""} onClick=${() => page.goTo(event)}>
+        ({ event, track }) => html`<li key=${`${track.name} ${event.t} ${event.text}`}>
+          <button class=${event.t > store.time ? "later" : ""} onClick=${() => page.goTo(event, track)}>
             <span class="when">${us(event.t)}</span><i class=${classOf(event.kind)}></i>
-            <span>${event.text}${event.by === "hand" ? " (by hand)" : ""}</span>
+            <span>${tracks.length > 1 && html`<b>${track.label}</b>: `}${event.text}${event.by === "hand" ? " (by hand)" : ""}</span>
           </button>
           ${event.nodes?.length ? html`<${Told} nodes=${event.nodes} />` : null}
         </li>`,

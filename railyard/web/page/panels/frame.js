@@ -7,6 +7,7 @@
  */
 import { useEffect, useState } from "preact/hooks";
 import { Crossings } from "./crossings.js";
+import { Panes } from "./panes.js";
 import { html, useStore } from "../ui.js";
 
 const CONTEXT = 5;
@@ -22,7 +23,7 @@ export function FramePanel({ page }) {
   const scene = page.scene();
   const follow = async (/** @type {Record<string, unknown>} */ values) => {
     try {
-      show(await page.connection.ask("follow", { variant: store.variant, ...values }));
+      show(await page.connection.ask("follow", { variant: store.chosen?.name, ...values }));
       refuse("");
       go(0);
     } catch (error) {
@@ -43,6 +44,7 @@ export function FramePanel({ page }) {
     <p class="dim">${store.session.mode === "live"
       ? "Every switch on its way runs its program on the frame. The run does not notice."
       : "A recording has frames of links, without their way through the switches, which a live run shows."}</p>
+    <${Panes} page=${page} />
     <${Crossings} page=${page} follow=${follow} />
     ${store.session.mode === "live" && html`<h3>A frame of your own</h3>`}
     ${store.session.mode === "live" && scene && html`<${Craft} names=${endpoints(scene.fabric)} follow=${follow} />`}

@@ -3,11 +3,13 @@
  * The panel of what is chosen: its state, its counters, and the hands that take it down, up, or impair it.
  *
  * @import { Page } from "../main.js"
- * @import { FaultKeys, Track } from "../types"
+ * @import { FaultKeys } from "../types"
+ * @import { Store } from "../store.js"
  * @import { Scene } from "../drawing/scene.js"
  */
 import { useState } from "preact/hooks";
 import { useAsked } from "./asked.js";
+import { Panes } from "./panes.js";
 import { html, useStore } from "../ui.js";
 import { levelOf } from "../drawing/paint.js";
 import { KINDS, count, percent, size } from "../words.js";
@@ -21,6 +23,7 @@ export function Inspector({ page }) {
   const chosen = store.selection;
   return html`<div>
     <${Search} page=${page} scene=${scene} />
+    <${Panes} page=${page} />
     ${!chosen
       ? html`<${Overview} page=${page} scene=${scene} />`
       : chosen.kind === "node"
@@ -49,7 +52,7 @@ function Search({ page, scene }) {
 /** @param {{page: Page, scene: Scene}} props */
 function Overview({ page, scene }) {
   const { store } = page;
-  const { track, header } = store;
+  const { chosen: track, header } = store;
   const tick = store.at(track);
   const up = tick ? tick.state.reduce((sum, state) => sum + (state & 1), 0) : scene.names.length;
   /** @type {Map<string, number>} */ const kinds = new Map();
@@ -84,12 +87,12 @@ function Overview({ page, scene }) {
 function LinkPart({ page, scene, at }) {
   const { store } = page;
   const name = scene.names[at];
-  const tick = store.at(store.track);
+  const tick = store.at(store.chosen);
   const state = tick?.state[at] ?? 1;
   const nodes = scene.fabric.nodes.name;
   const ends = [nodes[scene.a[at]], nodes[scene.b[at]]];
   const asked = useAsked(page, "link", name ?? "");
-  const counters = store.follow && !store.session.ended ? asked : null;
+  const counters = store.follow && runs(store) ? asked : null;
   const ports = scene.ports[at];
   if (name === undefined) return null;
   return html`<div>
@@ -130,7 +133,7 @@ function Way({ from, to, load, queue, paused, counters }) {
 function NodePart({ page, scene, at }) {
   const { store } = page;
   const { nodes } = scene.fabric;
-  const { track } = store;
+  const { chosen: track } = store;
   const tick = store.at(track);
   const links = scene.linksOf[at];
   const job = track?.jobs.find(({ members }) => members.includes(at));
@@ -153,6 +156,9 @@ function NodePart({ page, scene, at }) {
   </div>`;
 }
 
+/** True while the variant that panels describe is running. @param {Store} store */
+const runs = ({ session, chosen }) => session.mode === "live" && !session.ended && session.variant === chosen?.name;
+
 /** @type {[string, string, string, number][]} event, its key, unit, usual value */
 const IMPAIRMENTS = [["loss", "percent", "% of frames lost", 1], ["rate", "percent", "% of its rate", 25], ["delay", "add_ns", "ns more delay", 500]];
 
@@ -160,9 +166,10 @@ const IMPAIRMENTS = [["loss", "percent", "% of frames lost", 1], ["rate", "perce
 function Hands({ page, target, down, impaired }) {
   const [kind, choose] = useState(0);
   const [value, set] = useState(IMPAIRMENTS[0][3]);
-  const { session } = page.store;
+  const { session, chosen: track } = page.store;
   const why = session.mode === "replay" ? "A recording cannot be changed."
-    : session.read_only ? "This page only looks." : session.ended ? "The run has ended." : "";
+    : session.read_only ? "This page only looks." : session.ended ? "The run has ended."
+    : track && !runs(page.store) ? `${track.label} is not running now.` : "";
   const hit = (/** @type {FaultKeys} */ keys) => page.strike({ ...target, ...keys });
   const [event, key, unit] = IMPAIRMENTS[kind];
   return html`<div>
