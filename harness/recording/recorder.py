@@ -160,7 +160,8 @@ class Recorder:
         for incident in incidents_of(seen):
             nodes = [node.record(incident.at_ps) for node in incident.nodes[:_MOST_NODES]]
             links = list(incident.links[:64])
-            self.put(event(ended, "incident", incident.sentence, links=links, nodes=nodes))
+            text = f"summary of the fault at {incident.at_ps / 10**6:.3f} µs: {incident.sentence}"
+            self.put(event(ended, "incident", text, links=links, nodes=nodes, at=incident.at_ps))
         self.put(
             json_record(
                 Kind.END,

@@ -108,7 +108,7 @@ def incidents_html(scenario: Scenario, runs: Mapping[str, VariantRun]) -> Iterat
     for variant in scenario.variants:
         for incident in incidents_of(runs[variant.name].observation):
             yield f"<details><summary>{escape(variant.label)}, {us(incident.at_ps):g} µs: "
-            yield f"{escape(incident.sentence.replace(' us', ' µs'))}</summary>"
+            yield f"{escape(incident.sentence)}</summary>"
             if incident.nodes:
                 yield _node_table(incident)
             if incident.stalled:

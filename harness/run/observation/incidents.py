@@ -157,18 +157,18 @@ class Incident:
             parts.append("no node noticed it by itself")
         else:
             after = _us(self.detected_ps - self.at_ps)
-            parts.append(f"{first_names(self.detected_by)} noticed it after {after} us")
+            parts.append(f"{first_names(self.detected_by)} noticed it after {after} µs")
         if self.nodes_told:
             tellers = first_names(self.tellers)
             parts.append(f"{tellers} told {self.nodes_told} node{'s' * (self.nodes_told > 1)}")
         if self.recovered_ps is not None:
             parts.append(
                 f"{self.entries} table entries of {self.nodes_rewritten} "
-                f"node{'s' * (self.nodes_rewritten > 1)} right after {_us(self.recovered_ps - self.at_ps)} us"
+                f"node{'s' * (self.nodes_rewritten > 1)} right after {_us(self.recovered_ps - self.at_ps)} µs"
             )
         if self.stalled:
             count = len(self.stalled)
-            parts.append(f"{count} rank{'s' * (count > 1)} without data for up to {_us(self.stall_ps)} us")
+            parts.append(f"{count} rank{'s' * (count > 1)} without data for up to {_us(self.stall_ps)} µs")
         return "; ".join(parts)
 
 

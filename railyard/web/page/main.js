@@ -14,7 +14,7 @@ import { Caption, useFullScreen } from "./presentation.js";
 import { Store, lastBefore } from "./store.js";
 import { Timeline } from "./timeline.js";
 import { html, useStore } from "./ui.js";
-import { count, us } from "./words.js";
+import { classOf, count, us } from "./words.js";
 
 /** The parts of the page that panels may use. */
 export class Page {
@@ -33,7 +33,7 @@ export class Page {
   goTo(event, track) {
     const { store } = this;
     store.playing = false;
-    store.seek(event.t);
+    store.seek(event.at ?? event.t);
     store.pane = track === store.track ? "variant" : "beside";
     store.changed("selection");
     const scene = this.scene();
@@ -230,7 +230,9 @@ function Time({ page }) {
   };
   const next = (/** @type {number} */ by) => {
     if (live && by > 0) return page.connection.send({ do: "step", to: "event" });
-    const events = store.events.filter(({ event: { t } }) => (by > 0 ? t > store.time : t < store.time));
+    const events = store.events.filter(
+      ({ event: { t, kind } }) => classOf(kind) !== "summary" && (by > 0 ? t > store.time : t < store.time),
+    );
     const found = events.at(by > 0 ? 0 : -1);
     if (found) page.goTo(found.event, found.track);
   };

@@ -53,7 +53,7 @@ function told(track, past, time) {
   const { end } = track;
   if (end && end.completion_ps && time >= end.completion_ps)
     return `finished after ${us(end.completion_ps)}; data are right on ${count(end.correct)} of ${count(end.nodes)} nodes`;
-  const last = past.findLastIndex((event) => classOf(event.kind) !== "control");
+  const last = past.findLastIndex((event) => !["control", "summary"].includes(classOf(event.kind)));
   if (last < 0) return "";
   const done = { notice: 0, rewrite: 0 };
   for (const event of past.slice(last + 1)) done[/** @type {"notice" | "rewrite"} */ (event.kind)] += event.count ?? 1;

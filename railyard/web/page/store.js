@@ -167,6 +167,8 @@ export class Store {
       this.changed("tracks");
     } else if (kind === KIND.END && track) {
       track.end = values;
+      // Ticks may come after the end, while the run waits for timers.
+      if (this.follow && this.variant === track.name) this.time = Math.min(this.time, this.span);
       this.changed("tracks");
     }
   }

@@ -120,6 +120,7 @@ export class Timeline {
     }
     for (const { t, kind } of track.events) {
       const group = classOf(kind);
+      if (group === "summary") continue;
       c.fillStyle = colours[group];
       c.globalAlpha = group === "control" ? 0.5 : 1;
       if (group === "control") c.fillRect(x(t) - 0.5, floor + 3, 1, height - floor - 6);

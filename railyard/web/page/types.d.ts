@@ -49,6 +49,8 @@ export interface RunEvent {
   target?: string;
   by?: string;
   count?: number;
+  /** Time of the fault that an incident, which comes at the end of the run, sums up. */
+  at?: number;
   /** Nodes that reacted to an incident; times are µs after the fault. */
   nodes?: { node: string; learns: string; told_by: string[]; learned_us: number; recovered_us: number | null }[];
 }

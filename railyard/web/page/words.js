@@ -30,7 +30,8 @@ export const KINDS = {
 
 /** Class of an event's mark. @param {string} kind @returns {string} */
 export function classOf(kind) {
-  if (kind === "fault" || kind === "incident" || kind === "deadlock" || kind === "cut-off") return "fault";
+  if (kind === "incident") return "summary";
+  if (kind === "fault" || kind === "deadlock" || kind === "cut-off") return "fault";
   if (kind.startsWith("job")) return "job";
   return kind === "notice" || kind === "rewrite" ? "control" : "change";
 }

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.recording.file import RecordingWriter
-from harness.recording.recorder import Recorder
-from harness.scenario.loader import load
-from railyard.api.scenarios import execute
 from railyard.web.live import replay
 from railyard.web.server import serving
 from tests.browser import NO_PLAYWRIGHT, needs_packages, until, visit
+from tests.railyard.web.mine import CUT_PS, recorded
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -23,27 +20,9 @@ if TYPE_CHECKING:
 expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
 pytestmark = needs_packages()
 
-MINE = """
-name: mine
-topology: {name: full-mesh, dims: [2, 4]}
-collective: {elements: 65536}
-link: {detect_us: 0.5}
-control: {processing_us: 0.5}
-variants:
-  - {name: healthy}
-  - name: cut
-    faults: [{at_us: 1, link: npu0-npu1}]
-"""
-CUT = 1_000_000  # ps
-
-
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("compared")
-    (folder / "mine.yaml").write_text(MINE)
-    with RecordingWriter(folder / "run.recording") as write:
-        execute(*load(folder / "mine.yaml"), None, watcher=Recorder([write], None))
-    return folder / "run.recording"
+    return recorded(tmp_path_factory.mktemp("compared")) / "run.recording"
 
 
 def compared(page: Page) -> None:
@@ -92,7 +71,7 @@ def test_a_click_shows_the_link_of_the_variant_that_was_clicked(browser: Browser
         page.get_by_role("tab", name="Frame").click()
         times = page.get_by_role("list", name="frames").locator(".when")
         expect(times).to_have_count(16)
-        assert max(float(text.split()[0]) for text in times.all_text_contents()) <= CUT / 1e6
+        assert max(float(text.split()[0]) for text in times.all_text_contents()) <= CUT_PS / 1e6
         page.get_by_role("button", name="compare").click()
         expect(panes).to_have_count(0)
 
@@ -117,7 +96,7 @@ def test_events_of_both_variants_are_listed_marked_and_walked(browser: Browser, 
         )
         page.get_by_role("button", name="to the beginning").click()
         page.get_by_role("button", name="to the next event").click()
-        until(page, f"page.store.time === {CUT}")
+        until(page, f"page.store.time === {CUT_PS}")
         page.get_by_role("tab", name="Inspect").click()
         page.get_by_role("button", name="one tick further").click()
         expect(page.get_by_role("heading", name=re.compile("npu0-npu1"))).to_contain_text("down")

@@ -11,7 +11,7 @@ import { classOf, us } from "../words.js";
 
 const SHOWN = 400;
 /** @type {[string, string][]} */
-const GROUPS = [["fault", "faults"], ["control", "notices and tables"], ["job", "jobs"], ["change", "takeovers, circuits"]];
+const GROUPS = [["fault", "faults"], ["control", "notices and tables"], ["job", "jobs"], ["change", "takeovers, circuits"], ["summary", "summaries"]];
 
 /**
  * Nodes of an incident: how each knew of the fault, from whom, and when its tables were right.

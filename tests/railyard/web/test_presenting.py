@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page before an audience: notices, the end of a run, full screen, paces, and a wrong address."""
+
+from __future__ import annotations
+
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.scenario.loader import load
+from railyard.web.live import Live, replay
+from railyard.web.server import serving
+from tests.browser import NO_PLAYWRIGHT, needs_packages, until, visit
+from tests.railyard.web.mine import CUT_PS, MINE, recorded
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
+pytestmark = needs_packages()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recorded(tmp_path_factory.mktemp("presented"))
+
+
+@contextmanager
+def replayed(browser: Browser, results: Path, *, width: int = 1280, height: int = 800) -> Iterator[Page]:
+    """Open a replay that shows the variant `cut`."""
+    with (
+        serving(replay(results / "run.recording"), port=0) as address,
+        visit(browser, address, width=width, height=height) as page,
+    ):
+        until(page, "!!page.store.tracks.get('cut')?.end && !!page.scene()")
+        page.evaluate("page.store.show('cut')")
+        yield page
+
+
+@contextmanager
+def live(browser: Browser, folder: Path, *, width: int = 1280, height: int = 800) -> Iterator[Page]:
+    """Open the page of a live run, which is paused at its beginning."""
+    (folder / "mine.yaml").write_text(MINE)
+    running = Live(*load(folder / "mine.yaml"), folder / "mine.yaml", [], None, read_only=False)
+    with (
+        serving(running.session, port=0) as address,
+        visit(browser, address, width=width, height=height) as page,
+    ):
+        threading.Thread(target=running.run, daemon=True).start()
+        until(page, "!!page.store.track && !!page.scene()")
+        yield page
+
+
+def to_the_end(page: Page) -> None:
+    page.get_by_label("pace").select_option("0")
+    page.get_by_role("button", name="play").click()
+    until(page, "page.store.session.ended && !!page.store.tracks.get('cut')?.end")
+
+
+def test_the_summary_of_a_fault_is_no_fault_at_the_end(browser: Browser, results: Path):
+    with replayed(browser, results) as page:
+        page.get_by_role("tab", name="Events").click()
+        summary = page.get_by_role("button", name="summary of the fault at 1.000 µs: npu0-npu1 goes down; ")
+        expect(summary).to_contain_text("noticed it after 0.5 µs")
+        assert " us" not in str(summary.text_content())
+        expect(summary.locator("i.fault")).to_have_count(0)
+        page.get_by_role("button", name="summaries").click()
+        expect(summary).to_have_count(0)
+        page.get_by_role("button", name="summaries").click()
+        summary.click()
+        until(page, f"page.store.time === {CUT_PS}")
+        # On the time bar the end has no mark of a fault.
+        until(
+            page,
+            """(() => {
+                const canvas = document.querySelector(".scrub canvas");
+                const x = 8 + page.store.track.end.completion_ps / page.store.span * (canvas.clientWidth - 16);
+                const {data} = canvas.getContext("2d").getImageData((x - 3) * devicePixelRatio, 2, 6, 40);
+                return page.views[0].times.length > 0 && data.every((value, at) => at % 4 || data[at + 2] + 60 > value);
+            })()""",
+        )
+
+
+def test_the_clock_of_a_live_run_stops_at_its_end(browser: Browser, tmp_path: Path):
+    with live(browser, tmp_path) as page:
+        to_the_end(page)
+        until(
+            page,
+            "document.querySelector('.clock small').textContent === 'of ' + "
+            "document.querySelector('.clock b').textContent",
+        )
