@@ -12,6 +12,7 @@ from typing import final
 from harness.errors import RecordingError
 from harness.recording.file import RECORDING, SUFFIX, is_recording, read_recording
 from harness.recording.recorder import Recorder
+from harness.recording.records import Kind, Record, json_record
 from harness.report.bundle import is_bundle, unpack
 from harness.run.prepare import prepare
 from harness.scenario.document import Document
@@ -82,27 +83,41 @@ def opened(
     Args:
         path: A scenario file, a recording, a folder of results with a recording, or a bundle; a bundle
             without a recording is run live.
-        variants: Variants of a live scenario to run; empty means all.
+        variants: Variants to run or to replay; empty means all.
         seed: Seed of a live scenario in place of its own.
         read_only: True if only the presenter's page may control a live scenario.
 
     Raises:
-        RailyardError: The file cannot be read, or is none of these.
+        RailyardError: The file cannot be read, or is none of these; or `seed` or `read_only` is given for a
+            recording.
     """
+
+    def replayed(file: Path) -> Session:
+        if read_only:
+            raise RecordingError(
+                f"{path} is a recording, which no page can change", remedy="leave out --read-only"
+            )
+        if seed is not None:
+            raise RecordingError(
+                f"{path} is a recording, whose seed is fixed",
+                remedy="leave out --seed, or give the scenario file",
+            )
+        return replay(file, variants)
+
     if path.is_dir():
         if not (path / RECORDING).is_file():
             raise RecordingError(
                 f"the folder {path} contains no {RECORDING}", remedy="run the scenario again with --record"
             )
-        yield replay(path / RECORDING)
+        yield replayed(path / RECORDING)
     elif is_recording(path) or path.suffix == SUFFIX:
-        yield replay(path)
+        yield replayed(path)
     elif is_bundle(path):
         with TemporaryDirectory() as folder:
             file, about, _ = unpack(path, Path(folder))
             recording = Path(folder, "results", RECORDING)
             if recording.is_file():
-                yield replay(recording)
+                yield replayed(recording)
             else:
                 yield Live(
                     *load(file), file, variants, about["seed"] if seed is None else seed, read_only=read_only
@@ -111,15 +126,34 @@ def opened(
         yield Live(*load(path), path, variants, seed, read_only=read_only)
 
 
-def replay(file: Path) -> Session:
-    """Return a session that replays the recording in a file.
+def replay(file: Path, variants: Sequence[str] = ()) -> Session:
+    """Return a session that replays the recording in a file, or only some of its variants.
 
     Raises:
-        RecordingError: The file cannot be read.
+        RecordingError: The file cannot be read, or has no variant of a name in `variants`.
     """
     recording = read_recording(file)
     session = Session("replay")
-    for record in recording.records:
+    for record in _only(recording.records, variants) if variants else recording.records:
         session.history(record)
     session.end("" if recording.whole else f"{file.name} was cut short; its beginning is shown")
     return session
+
+
+def _only(records: Sequence[Record], names: Sequence[str]) -> Iterator[Record]:
+    """Yield the records of the named variants, and those that belong to no variant."""
+    header = records[0].values
+    known = [variant["name"] for variant in header["variants"]]
+    for name in names:
+        if name not in known:
+            raise RecordingError(
+                f"the recording has no variant named {name!r}", remedy=f"choose among {', '.join(known)}"
+            )
+    chosen = [variant for variant in header["variants"] if variant["name"] in names]
+    yield json_record(Kind.HEADER, {**header, "variants": chosen})
+    wanted = True
+    for record in records[1:]:
+        if record.kind is Kind.VARIANT:
+            wanted = record.values["name"] in names
+        if wanted or record.kind is Kind.CLOSE:
+            yield record

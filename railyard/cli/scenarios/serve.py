@@ -38,7 +38,7 @@ def serve(
         ),
     ],
     variant: Annotated[
-        list[str] | None, typer.Option(help="variant of the scenario to run; may be repeated; else all")
+        list[str] | None, typer.Option(help="variant to run or to replay; may be repeated; else all")
     ] = None,
     seed: Seed = None,
     host: Annotated[
@@ -54,7 +54,7 @@ def serve(
         bool,
         typer.Option(
             "--read-only",
-            help="print two addresses: read-only pages for a class, and a page for the presenter",
+            help="of a run, print two addresses: read-only pages for a class, and a page for the presenter",
         ),
     ] = False,
     page: Annotated[
@@ -73,7 +73,7 @@ def serve(
     contains it.
     """
     if page is not None:
-        _write_page(file, page)
+        _write_page(file, page, variant or [], seed, read_only=read_only)
         return
     with suppress(KeyboardInterrupt):
         _serve(file, variant or [], seed, host, port, read_only=read_only)
@@ -99,7 +99,9 @@ def _serve(
                     pass
 
 
-def _write_page(file: Path, target: Path) -> None:
+def _write_page(
+    file: Path, target: Path, variants: list[str], seed: int | None, *, read_only: bool
+) -> None:
     """Write the replay of a recording, of results or of a bundle as one HTML file."""
     page_server()  # raises an error with a remedy if packages of the page are missing
     from harness.errors import RecordingError
@@ -108,7 +110,7 @@ def _write_page(file: Path, target: Path) -> None:
     from railyard.web.live import Live, opened
     from railyard.web.static_page import static_page
 
-    with opened(file_of(file)) as source:
+    with opened(file_of(file), variants, seed, read_only=read_only) as source:
         if isinstance(source, Live):
             raise RecordingError(
                 f"{file} has no recording to replay",

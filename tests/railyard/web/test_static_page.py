@@ -120,6 +120,35 @@ def test_full_screen_has_the_fabric_time_and_a_caption_alone(browser: Browser, r
         expect(page.locator(".side")).to_be_visible()
 
 
+def test_a_replay_has_the_chosen_variants_alone(browser: Browser, results: Path, tmp_path: Path):
+    page_file = tmp_path / "cut.html"
+    chosen = ["serve", str(results), "--variant", "cut"]
+    done = CliRunner().invoke(app, [*chosen, "--html", str(page_file)])
+    assert done.exit_code == 0, done.output
+    with visit(browser, page_file.as_uri()) as page:
+        until(page, "!!page.store.tracks.get('cut')?.end")
+        assert page.evaluate("[[...page.store.tracks.keys()], page.store.header.variants.length]") == [
+            ["cut"],
+            1,
+        ]
+    done = CliRunner().invoke(app, [*chosen[:-1], "cat", "--html", str(page_file)])
+    assert "no variant named 'cat'; choose among healthy, cut" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [(["--read-only"], "which no page can change"), (["--seed", "7"], "whose seed is fixed")],
+)
+@pytest.mark.parametrize("target", [[], ["--html", "x.html"]])
+def test_an_option_that_a_recording_cannot_follow_is_refused(
+    results: Path, option: list[str], words: str, target: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(results)
+    done = CliRunner().invoke(app, ["serve", ".", "--port", "0", *option, *target])
+    assert words in str(done.exception)
+    assert not Path("x.html").exists()
+
+
 def test_a_scenario_has_nothing_to_write(results: Path, tmp_path: Path):
     done = CliRunner().invoke(app, ["serve", str(results / "small.yaml"), "--html", str(tmp_path / "x.html")])
     assert "no recording" in str(done.exception)
