@@ -8,6 +8,8 @@
 
 const CLOSED = "The command has ended. What the page has received stays here.";
 
+const REFUSED = 4401; // railyard/web/app.py closes with this code
+
 const ALONE = "this page is a file without a command behind it: serve the recording or the scenario";
 
 export class Connection {
@@ -30,8 +32,8 @@ export class Connection {
     socket.onopen = () => this.#state("open", "");
     socket.onmessage = ({ data }) =>
       typeof data === "string" ? this.#text(JSON.parse(data)) : this.store.take(data);
-    socket.onclose = ({ reason }) => {
-      this.#state("closed", reason ? `Not connected: ${reason}.` : CLOSED);
+    socket.onclose = ({ code, reason }) => {
+      this.#state(code === REFUSED ? "refused" : "closed", reason ? `Not connected: ${reason}.` : CLOSED);
       for (const { reject } of this.#open.values()) reject(new Error("the command has ended"));
       this.#open.clear();
     };
@@ -82,6 +84,7 @@ export class Connection {
     const waiting = this.#open.get(message.id);
     this.#open.delete(message.id);
     if (message.type === "state") {
+      if (message.ended && !this.store.session.ended) this.store.say("");
       this.store.session = message;
       this.store.changed("session");
     } else if (message.type === "refused") {
@@ -90,8 +93,9 @@ export class Connection {
     } else waiting?.resolve(message);
   }
 
-  /** @param {"open" | "closed" | "inside"} connection @param {string} farewell */
+  /** @param {"open" | "closed" | "refused" | "inside"} connection @param {string} farewell */
   #state(connection, farewell) {
+    this.store.say(""); // an older notice would hide the farewell
     this.store.connection = connection;
     this.store.farewell = farewell;
     this.store.changed("session");

@@ -9,6 +9,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Connection } from "./connection.js";
 import { Camera, FabricView } from "./drawing/fabric.js";
 import { LEVELS } from "./drawing/paint.js";
+import { Head } from "./head.js";
 import { PANELS } from "./panels.js";
 import { Caption, useFullScreen } from "./presentation.js";
 import { Store, lastBefore } from "./store.js";
@@ -78,25 +79,6 @@ const ICONS = {
 };
 /** @param {{name: keyof typeof ICONS}} props */
 const Icon = ({ name }) => html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d=${ICONS[name]} /></svg>`;
-
-/** @param {{page: Page}} props */
-function Head({ page }) {
-  const { store } = page;
-  useStore(store, "tracks", "session");
-  const { session, connection, header } = store;
-  const [words, kind] =
-    connection === "closed" ? ["ended", "off"]
-    : connection === "connecting" ? ["connecting", ""]
-    : session.mode === "replay" ? ["replay", ""]
-    : session.ended ? ["finished", ""]
-    : session.paused ? ["live, paused", "live"] : [session.real ? "live, in real time" : "live", "live"];
-  return html`<header class="head">
-    <div class="mark"><img src="/page/icon.svg" alt="" /> Railyard</div>
-    <h1 title=${header?.title}>${header?.title ?? ""}</h1>
-    ${session.read_only && session.mode === "live" && html`<span class="pill">read-only</span>`}
-    <span class=${`pill ${kind}`} role="status">${words}</span>
-  </header>`;
-}
 
 /** @param {{page: Page, which: "variant" | "beside", full: boolean, toggle: () => void}} props */
 function View({ page, which, full, toggle }) {
@@ -190,7 +172,7 @@ function Time({ page }) {
   const live = session.mode === "live" && !session.ended && store.follow;
   const running = live ? !session.paused : store.playing;
   const bound = track?.bound_ps ?? 1e6;
-  const allowed = !(live && session.read_only);
+  const allowed = track !== undefined && !(live && session.read_only);
   const play = (/** @type {number} */ of) => {
     if (live) page.connection.send({ do: "play", pace: of ? bound / 1e6 / of : null });
     else {
@@ -290,20 +272,6 @@ function Side({ page }) {
 }
 
 /** @param {{page: Page}} props */
-function Notice({ page }) {
-  const { store } = page;
-  useStore(store, "notice", "session");
-  const { session, connection, farewell, notice } = store;
-  const lasting = connection === "closed" ? farewell : session.ended && session.words ? `The run has ended: ${session.words}.` : "";
-  const [heard, hear] = useState("");
-  const text = notice?.text ?? (lasting === heard ? "" : lasting);
-  if (!text) return null;
-  const close = () => (notice ? store.say("") : hear(lasting));
-  return html`<div class=${`notice ${notice?.bad || connection === "closed" ? "bad" : ""}`} role="alert">
-    <span>${text}</span><button class="quiet" aria-label="close" onClick=${close}>✕</button></div>`;
-}
-
-/** @param {{page: Page}} props */
 function App({ page }) {
   const { store } = page;
   const [said, say] = useState("");
@@ -316,7 +284,6 @@ function App({ page }) {
     <main class=${`stage ${two ? "two" : ""}`}>
       <${View} page=${page} which="variant" full=${full} toggle=${toggle} />
       ${two && html`<${View} key="beside" page=${page} which="beside" full=${full} toggle=${toggle} />`}
-      <${Notice} page=${page} />
     </main>
     <${Side} page=${page} />
     <${Time} page=${page} />

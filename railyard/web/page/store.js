@@ -66,7 +66,8 @@ export class Store {
     mode: "replay", paused: true, pace: null, variant: "", ended: true, words: "", read_only: true, saves: false, real: false,
     by_hand: {},
   };
-  /** @type {"connecting" | "open" | "closed" | "inside"} */ connection = "connecting";
+  /** Refused: the address lacks the token. @type {"connecting" | "open" | "closed" | "refused" | "inside"} */
+  connection = "connecting";
   /** Reason for which the connection ended. */
   farewell = "";
   /** @type {Selection} */ selection = null;
@@ -216,17 +217,15 @@ export class Store {
     this.changed("selection");
   }
 
-  /** @param {string} words @param {boolean} [bad] */
+  /** Show a notice for some seconds, an error for longer. @param {string} words @param {boolean} [bad] */
   say(words, bad = false) {
     const notice = words ? { text: words, bad } : null;
     this.notice = notice;
     this.changed("notice");
-    if (!bad)
-      setTimeout(() => {
-        if (this.notice !== notice) return;
-        this.notice = null;
-        this.changed("notice");
-      }, 6000);
+    const gone = () => {
+      if (this.notice === notice) this.say("");
+    };
+    if (notice) setTimeout(gone, bad ? 12000 : 6000);
   }
 
   /** Events up to the time that is shown. @param {Track} track @returns {RunEvent[]} */

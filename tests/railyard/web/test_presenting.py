@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-
+import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,11 +47,18 @@ def live(browser: Browser, folder: Path, *, width: int = 1280, height: int = 800
     """Open the page of a live run, which is paused at its beginning."""
     (folder / "mine.yaml").write_text(MINE)
     running = Live(*load(folder / "mine.yaml"), folder / "mine.yaml", [], None, read_only=False)
+
+    def run() -> None:
+        while True:
+            running.run()
+            while not running.session.wait(1):
+                pass
+
     with (
         serving(running.session, port=0) as address,
         visit(browser, address, width=width, height=height) as page,
     ):
-        threading.Thread(target=running.run, daemon=True).start()
+        threading.Thread(target=run, daemon=True).start()
         until(page, "!!page.store.track && !!page.scene()")
         yield page
 
@@ -94,3 +101,66 @@ def test_the_clock_of_a_live_run_stops_at_its_end(browser: Browser, tmp_path: Pa
             "document.querySelector('.clock small').textContent === 'of ' + "
             "document.querySelector('.clock b').textContent",
         )
+
+
+COVERED = """(() => {
+    const notice = document.querySelector(".notice").getBoundingClientRect();
+    return [...document.querySelectorAll("canvas, .caption, .legend, .label, .tools, .time")].some((part) => {
+        const {left, right, top, bottom} = part.getBoundingClientRect();
+        return left < notice.right && right > notice.left && top < notice.bottom && bottom > notice.top;
+    });
+})()"""
+
+
+def test_a_notice_lies_over_nothing(browser: Browser, tmp_path: Path):
+    with live(browser, tmp_path) as page:
+        to_the_end(page)
+        notice = page.get_by_role("alert")
+        expect(notice).to_have_text("The run has ended: 3 of 3 assertions hold.✕")
+        assert not page.evaluate(COVERED)
+        page.keyboard.press("f")
+        expect(page.locator(".caption")).to_be_visible()
+        expect(notice).to_be_visible()
+        until(page, f"!{COVERED}")
+        page.keyboard.press("f")
+        expect(page.locator(".side")).to_be_visible()
+        page.set_viewport_size({"width": 400, "height": 800})
+        until(page, f"innerWidth === 400 && !{COVERED}")
+        # Closed after one run, it is there again after the next with the same words.
+        page.get_by_role("button", name="close").click()
+        expect(notice).to_have_count(0)
+        page.get_by_role("button", name="Run again").click()
+        until(page, "!page.store.session.ended")
+        to_the_end(page)
+        expect(notice).to_contain_text("3 of 3 assertions hold")
+
+
+def test_an_old_error_does_not_hide_that_the_command_has_ended(browser: Browser, results: Path):
+    server = ExitStack()
+    address = server.enter_context(serving(replay(results / "run.recording"), port=0))
+    with server, visit(browser, address) as page:
+        until(page, "!!page.scene()")
+        page.get_by_label("find a node or link").fill("zzz")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("There is no node or link named zzz.")
+        server.close()
+        expect(page.get_by_role("alert")).to_contain_text("The command has ended.")
+        page.get_by_label("find a node or link").fill("yyy")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("named yyy.")
+        expect(page.get_by_role("alert")).to_contain_text("The command has ended.")
+
+
+@pytest.mark.parametrize("query", ["", "?token=wrong"])
+def test_an_address_without_its_token_says_so_everywhere(browser: Browser, results: Path, query: str):
+    with (
+        serving(replay(results / "run.recording"), port=0) as address,
+        visit(browser, address.partition("?")[0] + query) as page,
+    ):
+        words = re.compile("the address lacks the token .* open the printed address whole")
+        expect(page.get_by_role("alert")).to_contain_text(words)
+        expect(page.get_by_role("status")).to_have_text("not connected")
+        expect(page.get_by_role("tabpanel")).to_contain_text(words)
+        expect(page.get_by_role("button", name="play")).to_be_disabled()
+        lightest = "Math.min(...document.querySelector('canvas').getContext('2d').getImageData(9, 9, 1, 1).data)"
+        until(page, f"{lightest} > 200")

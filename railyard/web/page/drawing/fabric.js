@@ -108,10 +108,11 @@ export class FabricView {
   #paint() {
     this.#frame = 0;
     this.#update();
-    if (!this.scene || !this.canvas.clientWidth) return;
+    if (!this.canvas.clientWidth) return;
     const began = performance.now();
     const root = document.documentElement;
     const style = getComputedStyle(root);
+    if (!this.scene) return this.painter.clear(style.getPropertyValue("--canvas").trim());
     const { track } = this;
     this.painter.paint(this.scene, this.camera.view, this.store.at(track), {
       colours: coloursOf(root),

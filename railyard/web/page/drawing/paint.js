@@ -68,6 +68,12 @@ export class Painter {
     this.context = context;
   }
 
+  /** Paint the background alone. @param {string} background */
+  clear(background) {
+    this.context.fillStyle = background;
+    this.context.fillRect(0, 0, this.canvas.width, this.canvas.height);
+  }
+
   /** Paint everything once.
    * @param {Scene} scene @param {View} view @param {Tick | null} tick
    * @param {{colours: Colours, background: string, theme: string, by: "load" | "queue", jobs: Job[],

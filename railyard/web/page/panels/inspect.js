@@ -19,7 +19,7 @@ export function Inspector({ page }) {
   const { store } = page;
   useStore(store, "selection", "time", "session", "fabric", "tracks");
   const scene = page.scene();
-  if (!scene) return html`<p class="dim">Waiting for the fabric.</p>`;
+  if (!scene) return html`<p class="dim">${store.connection === "refused" ? store.farewell : "Waiting for the fabric."}</p>`;
   const chosen = store.selection;
   return html`<div>
     <${Search} page=${page} scene=${scene} />
