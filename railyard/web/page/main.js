@@ -8,9 +8,10 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Connection } from "./connection.js";
 import { Camera, FabricView } from "./drawing/fabric.js";
-import { LEVELS } from "./drawing/paint.js";
+import { LEVELS } from "./drawing/levels.js";
 import { Head } from "./head.js";
 import { PANELS } from "./panels.js";
+import { Chosen } from "./panels/hands.js";
 import { Caption, useFullScreen } from "./presentation.js";
 import { Store, lastBefore } from "./store.js";
 import { Timeline } from "./timeline.js";
@@ -85,7 +86,7 @@ function View({ page, which, full, toggle }) {
   const { store } = page;
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const [by, colourBy] = useState("load");
-  useStore(store, "tracks", "fabric");
+  useStore(store, "tracks", "fabric", "selection");
   useEffect(() => {
     if (!canvas.current) return;
     const view = new FabricView(canvas.current, store, page.camera, which, page.announce);
@@ -101,6 +102,12 @@ function View({ page, which, full, toggle }) {
     view.by = /** @type {"load" | "queue"} */ (by);
     view.redraw();
   }
+  // The size of the picture follows when it has its place.
+  useEffect(() => {
+    const { views, camera } = page;
+    for (const view of views) view.full = full;
+    if (camera.fitted) views[0]?.fit();
+  }, [full]);
   const names = [...store.tracks.keys()];
   const fabric = store.fabric;
   const words = fabric ? `Fabric ${fabric.name}: ${fabric.nodes.name.length} nodes and ${fabric.links.name.length} links. ` +
@@ -123,6 +130,7 @@ function View({ page, which, full, toggle }) {
           store.beside = store.beside ? "" : names.find((name) => name !== store.variant) ?? "";
           store.changed("tracks");
         }}>compare</button>`}
+      ${full && store.chosen === store.tracks.get(store[which]) && html`<${Chosen} page=${page} />`}
     </div>
     <div class="tools" role="toolbar" aria-label="picture">
       <button title="zoom in" aria-label="zoom in" onClick=${() => zoom(page, 1.3)}>+</button>
@@ -133,7 +141,8 @@ function View({ page, which, full, toggle }) {
       ${which === "variant" && html`<button title="full screen with a caption (F)" aria-label="full screen" aria-pressed=${full}
         onClick=${toggle}><${Icon} name="full" /></button>`}
     </div>
-    ${full ? html`<${Caption} page=${page} which=${which} />` : which === "variant" && html`<${Legend} by=${by} />`}
+    ${which === "variant" && html`<${Legend} by=${by} />`}
+    ${full && html`<${Caption} page=${page} which=${which} />`}
   </section>`;
 }
 

@@ -5,18 +5,24 @@
  * @import { Page } from "./main.js"
  * @import { RunEvent, Track } from "./types"
  */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { html, useStore } from "./ui.js";
 import { classOf, count, us } from "./words.js";
 
 /** State of full screen, and the function that changes it; the key F does too, and Escape ends it.
  * @returns {[boolean, () => void]} */
 export function useFullScreen() {
-  const [full, set] = useState(false);
+  const [full, show] = useState(false);
+  const now = useRef(false); // of this moment: keys may follow each other before the page is drawn
+  const set = (/** @type {boolean} */ value) => {
+    now.current = value;
+    show(value);
+  };
   const toggle = () => {
-    set(!full);
+    const was = now.current;
+    set(!was);
     // Some phones have no full screen: there the page alone makes room.
-    const turned = full ? document.fullscreenElement && document.exitFullscreen() : document.documentElement.requestFullscreen?.();
+    const turned = was ? document.fullscreenElement && document.exitFullscreen() : document.documentElement.requestFullscreen?.();
     turned?.catch(() => {});
   };
   useEffect(() => {
@@ -33,7 +39,7 @@ export function useFullScreen() {
       document.removeEventListener("fullscreenchange", changed);
       removeEventListener("keydown", pressed);
     };
-  }, [full]);
+  }, []);
   return [full, toggle];
 }
 

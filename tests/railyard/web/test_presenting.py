@@ -164,3 +164,51 @@ def test_an_address_without_its_token_says_so_everywhere(browser: Browser, resul
         expect(page.get_by_role("button", name="play")).to_be_disabled()
         lightest = "Math.min(...document.querySelector('canvas').getContext('2d').getImageData(9, 9, 1, 1).data)"
         until(page, f"{lightest} > 200")
+
+
+def test_full_screen_enlarges_drawing_and_labels_and_keeps_the_legend(browser: Browser, results: Path):
+    with replayed(browser, results, width=1920, height=1080) as page:
+        until(page, "page.camera.view.scale === 72")
+        page.keyboard.press("f")
+        expect(page.locator(".caption")).to_be_visible()
+        until(page, "page.camera.view.scale > 150")
+        legend = page.locator(".legend")
+        expect(legend).to_be_visible()
+        # Nodes are above the legend, which is above the caption.
+        tops = """[page.views[0].placeOf({kind: "node", at: page.scene().nodeAt.get("npu7")}).y,
+            ...[".legend", ".caption"].map((part) => document.querySelector(part).getBoundingClientRect().top)]"""
+        until(page, f"(([node, legend, caption]) => node < legend && legend < caption)({tops})")
+        # The dark pixels of a label are higher than eleven pixels, a letter of the usual size.
+        until(
+            page,
+            """(() => {
+                const {x, y} = page.views[0].placeOf({kind: "node", at: page.scene().nodeAt.get("npu3")});
+                const {data} = page.views[0].canvas.getContext("2d").getImageData(x - 8, y - 20, 16, 40);
+                const rows = new Set();
+                for (let at = 0; at < data.length; at += 4) if (data[at] < 100) rows.add(Math.floor(at / 64));
+                return rows.size > 13;
+            })()""",
+        )
+        page.keyboard.press("f")
+        until(page, "page.camera.view.scale === 72")
+
+
+def test_in_full_screen_a_chosen_link_has_its_name_and_is_taken_down(browser: Browser, tmp_path: Path):
+    with live(browser, tmp_path) as page:
+        page.get_by_role("button", name="one tick further").click()
+        until(page, "page.store.time > 0 && page.store.session.paused")
+        page.keyboard.press("f")
+        expect(page.locator(".caption")).to_be_visible()
+        until(page, "page.camera.view.scale > 72")
+        page.evaluate("page.store.select({kind: 'link', at: page.scene().linkAt.get('npu2-npu3')})")
+        chosen = page.locator(".chosen")
+        expect(chosen).to_contain_text("npu2-npu3")
+        expect(chosen).to_contain_text("up")
+        chosen.get_by_role("button", name="Take it down").click()
+        until(page, "page.store.session.by_hand.healthy?.length === 1")
+        page.get_by_role("button", name="one tick further").click()
+        expect(chosen.get_by_role("button", name="Take it up")).to_be_visible()
+        page.evaluate("page.store.select({kind: 'node', at: page.scene().nodeAt.get('npu5')})")
+        expect(chosen).to_contain_text("npu5")
+        page.keyboard.press("f")
+        expect(chosen).to_have_count(0)

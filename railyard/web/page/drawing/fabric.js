@@ -4,13 +4,14 @@
  *
  * @import { RunEvent, Selection } from "../types"
  * @import { Store } from "../store.js"
- * @import { View } from "./paint.js"
+ * @import { View } from "./levels.js"
  */
 import { Scene } from "./scene.js";
+import { USUAL } from "./levels.js";
 import { Painter, coloursOf } from "./paint.js";
 
 const LEAST = 0.5; // pixels a unit
-const MOST = 160;
+const MOST = 400;
 // Pixels beside, above and below a fabric that is shown whole, for what lies over the picture.
 const SIDES = 16;
 const TOP = 44;
@@ -50,6 +51,8 @@ export class FabricView {
   /** @type {Scene | null} */ scene = null;
   /** @type {Selection} */ hover = null;
   /** @type {"load" | "queue"} */ by = "load";
+  /** True in full screen, where the picture takes all the room there is. */
+  full = false;
   /** Milliseconds that painting took, the latest last. @type {number[]} */ times = [];
   #frame = 0;
   #names = 0;
@@ -134,10 +137,12 @@ export class FabricView {
     if (!this.scene || !this.canvas.clientWidth) return;
     const { box } = this.scene;
     const tools = /** @type {HTMLElement | null} */ (this.canvas.parentElement?.querySelector(".tools"));
+    const legend = /** @type {HTMLElement | null} */ (this.canvas.parentElement?.querySelector(".legend"));
     const { clientWidth, clientHeight } = this.canvas;
-    const height = clientHeight - TOP - BOTTOM;
+    const below = this.full && legend?.offsetHeight ? clientHeight - legend.offsetTop + 6 : 0;
+    const height = clientHeight - TOP - Math.max(BOTTOM, below);
     const within = (/** @type {number} */ wide) => {
-      const scale = Math.max(LEAST, Math.min(72, (wide - SIDES) / box.width, height / box.height));
+      const scale = Math.max(LEAST, Math.min(this.full ? MOST : USUAL, (wide - SIDES) / box.width, height / box.height));
       return { scale, left: (wide - box.width * scale) / 2, top: TOP + (height - box.height * scale) / 2 };
     };
     let { scale, left, top } = within(clientWidth);

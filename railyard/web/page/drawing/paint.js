@@ -6,17 +6,17 @@
  * Each half of a link has the colour of what leaves the node at that end.
  *
  * @import { Job, Selection, Tick } from "../types"
+ * @import { View } from "./levels.js"
  * @import { Scene } from "./scene.js"
  */
-
+import { LEVELS, UP, growth, levelOf, pixel } from "./levels.js";
+import { paintRacks } from "./racks.js";
 import { Raster } from "./raster.js";
 
-export const LEVELS = 8; // level 0: idle
 const MANY = 1500; // links from which their pixels are kept: paths would cost a tenth of a second a frame
 const LABELS = 24; // pixels a unit from which nodes have labels
 const RACKS = 5; // pixels a unit below which racks are drawn in place of their nodes
 const SHORT = 120; // pixels below which a link of a large fabric has one colour
-const UP = 1;
 const IMPAIRED = 6;
 const PAUSED = 24;
 
@@ -42,11 +42,6 @@ export function coloursOf(/** @type {Element} */ element) {
     jobs: [...Array(7).keys()].map((job) => value(`--job-${job}`)),
   };
 }
-
-/** Level of a byte of load or queue. @param {number} byte */
-export const levelOf = (byte) => (byte === 0 ? 0 : 1 + ((byte * (LEVELS - 1)) >> 8));
-
-/** @typedef {{x: number, y: number, scale: number}} View pixels = (units - x, y) * scale */
 
 export class Painter {
   #idle = document.createElement("canvas");
@@ -94,7 +89,7 @@ export class Painter {
     const scale = view.scale * ratio;
     c.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
     this.#marks(scene, view, how);
-    if (racks) this.#racks(scene, view, tick, how);
+    if (racks) paintRacks(c, scene, view, tick, how);
     else {
       if (tick) this.#links(scene, view, tick, how, many);
       this.#nodes(scene, view, how);
@@ -115,7 +110,7 @@ export class Painter {
       this.#ground = new Uint32Array(idle.getImageData(0, 0, width, height).data.buffer);
       this.#image = new ImageData(width, height);
       const pixels = { x: view.x, y: view.y, scale: view.scale * ratio };
-      const thick = 1.45 * ratio * thickness(view);
+      const thick = 1.45 * ratio * growth(view) * thickness(view);
       this.#raster = new Raster(scene, pixels, width, height, {
         thick, short: SHORT * ratio, curved: !straightIn(view),
       });
@@ -145,7 +140,7 @@ export class Painter {
     c.fillRect(0, 0, canvas.width, canvas.height);
     const scale = view.scale * devicePixelRatio;
     c.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
-    c.lineWidth = 1 / view.scale;
+    c.lineWidth = 1 * pixel(view);
     c.strokeStyle = how.colours.box;
     c.fillStyle = how.colours.dim;
     for (const { kind, label, x, y, width, height } of scene.fabric.groups) {
@@ -153,13 +148,13 @@ export class Painter {
       c.strokeRect(x - 0.1, y - 0.1, width + 0.2, height + 0.2);
       const size = kind === "rack" ? 12 : 14;
       if (width * view.scale > 70) {
-        c.font = `${size / view.scale}px system-ui, sans-serif`;
-        c.fillText(label, x, y - 0.1 - 4 / view.scale);
+        c.font = `${size * pixel(view)}px system-ui, sans-serif`;
+        c.fillText(label, x, y - 0.1 - 4 * pixel(view));
       }
     }
     if (racks) return;
     c.strokeStyle = how.colours.idle;
-    c.lineWidth = (view.scale > 30 ? 1.1 : view.scale > 9 ? 0.6 : 0.35) / view.scale;
+    c.lineWidth = (view.scale > 30 ? 1.1 : view.scale > 9 ? 0.6 : 0.35) * pixel(view);
     const path = new Path2D();
     for (let at = 0; at < scene.names.length; at++) {
       path.moveTo(scene.x[scene.a[at]], scene.y[scene.a[at]]);
@@ -178,7 +173,7 @@ export class Painter {
     const crosses = new Path2D();
     const impaired = new Path2D();
     const paused = new Path2D();
-    const cross = Math.min(0.16, 5 / view.scale);
+    const cross = Math.min(0.16, 5 * pixel(view));
     const straight = straightIn(view);
     const short = SHORT / view.scale;
     const count = Math.min(scene.names.length, tick.state.length);
@@ -235,11 +230,11 @@ export class Painter {
     const width = thickness(view);
     for (let level = 1; level < LEVELS; level++) {
       c.strokeStyle = how.colours.levels[level];
-      c.lineWidth = (width * (1 + (0.9 * level) / LEVELS)) / view.scale;
+      c.lineWidth = (width * (1 + (0.9 * level) / LEVELS)) * pixel(view);
       c.stroke(paths[level]);
     }
-    c.setLineDash([5 / view.scale, 4 / view.scale]);
-    c.lineWidth = 1.8 / view.scale;
+    c.setLineDash([5 * pixel(view), 4 * pixel(view)]);
+    c.lineWidth = 1.8 * pixel(view);
     c.strokeStyle = how.colours.impaired;
     c.stroke(impaired);
     c.strokeStyle = how.colours.paused;
@@ -247,7 +242,7 @@ export class Painter {
     c.strokeStyle = how.colours.down;
     c.stroke(down);
     c.setLineDash([]);
-    c.lineWidth = 2.6 / view.scale;
+    c.lineWidth = 2.6 * pixel(view);
     c.stroke(crosses);
     this.#stuck(scene, view, how);
   }
@@ -263,7 +258,7 @@ export class Painter {
       path.moveTo(scene.x[scene.a[at]], scene.y[scene.a[at]]);
       path.quadraticCurveTo(scene.cx[at], scene.cy[at], scene.x[scene.b[at]], scene.y[scene.b[at]]);
     }
-    c.lineWidth = 3.5 / view.scale;
+    c.lineWidth = 3.5 * pixel(view);
     c.strokeStyle = how.colours.down;
     c.stroke(path);
   }
@@ -287,7 +282,7 @@ export class Painter {
   #paintNodes(c, scene, view, how) {
     const { kind, name } = scene.fabric.nodes;
     const job = jobOf(scene, how.jobs);
-    const radius = view.scale > 30 ? 0.19 : Math.max(0.12, 1.6 / view.scale);
+    const radius = view.scale > 30 ? 0.19 : Math.max(0.12, 1.6 * pixel(view));
     /** @type {Map<string, Path2D>} */ const fills = new Map();
     for (let at = 0; at < scene.x.length; at++) {
       const member = job[at] >= 0 && how.jobs.length > 1;
@@ -306,7 +301,7 @@ export class Painter {
         path.closePath();
       } else path.rect(x - radius, y - radius, 2 * radius, 2 * radius);
     }
-    c.lineWidth = (view.scale > 30 ? 1.2 : 0.7) / view.scale;
+    c.lineWidth = (view.scale > 30 ? 1.2 : 0.7) * pixel(view);
     c.strokeStyle = how.colours.edge;
     for (const [colour, path] of fills) {
       c.fillStyle = colour;
@@ -322,65 +317,11 @@ export class Painter {
       const label = labelOf(name[at]);
       const room = label.length > 3 ? (size * 3) / label.length : size;
       if (room < 4.5) continue;
-      c.font = `500 ${room / view.scale}px system-ui, sans-serif`;
+      c.font = `500 ${room * pixel(view)}px system-ui, sans-serif`;
       c.fillText(label, scene.x[at], scene.y[at] + 0.01);
     }
     c.textAlign = "start";
     c.textBaseline = "alphabetic";
-  }
-
-  /** Draw racks as cells with the mean load inside, and bundles of links between them by their busiest link.
-   * @param {Scene} scene @param {View} view @param {Tick | null} tick @param {any} how */
-  #racks(scene, view, tick, how) {
-    const c = this.context;
-    const bundles = new Uint8Array(scene.bundles.length);
-    const inside = new Float64Array(scene.racks.length);
-    const links = new Float64Array(scene.racks.length);
-    const failed = new Uint8Array(scene.bundles.length + scene.racks.length);
-    const bytes = tick ? (how.by === "queue" ? tick.queue : tick.load) : null;
-    const count = tick ? Math.min(scene.names.length, tick.state.length) : 0;
-    for (let at = 0; at < count && bytes && tick; at++) {
-      const most = bytes[2 * at] > bytes[2 * at + 1] ? bytes[2 * at] : bytes[2 * at + 1];
-      const bundle = scene.bundleOf[at];
-      if (bundle >= 0) {
-        if (most > bundles[bundle]) bundles[bundle] = most;
-      } else {
-        inside[-1 - bundle] += most;
-        links[-1 - bundle]++;
-      }
-      if (!(tick.state[at] & UP)) failed[bundle >= 0 ? bundle : scene.bundles.length - 1 - bundle] = 1;
-    }
-    const paths = Array.from({ length: LEVELS + 1 }, () => new Path2D());
-    scene.bundles.forEach(({ x1, y1, x2, y2 }, number) => {
-      const path = paths[failed[number] ? LEVELS : levelOf(bundles[number])];
-      path.moveTo(x1, y1);
-      // Racks of a row or column bulge around those between them; hundreds of lines to HRS are straight.
-      if (Math.abs(y2 - y1) < 0.1) path.quadraticCurveTo((x1 + x2) / 2, y1 - 0.12 * Math.abs(x2 - x1), x2, y2);
-      else if (Math.abs(x2 - x1) < 0.1) path.quadraticCurveTo(x1 + 0.12 * Math.abs(y2 - y1), (y1 + y2) / 2, x2, y2);
-      else path.lineTo(x2, y2);
-    });
-    for (let level = 0; level <= LEVELS; level++) {
-      c.strokeStyle = level === LEVELS ? how.colours.down : level ? how.colours.levels[level] : how.colours.idle;
-      c.lineWidth = (level ? 0.8 + level / 5 : 0.5) / view.scale;
-      c.stroke(paths[level]);
-    }
-    c.lineWidth = 1.2 / view.scale;
-    scene.racks.forEach(({ x, y, width, height }, number) => {
-      const level = links[number] ? levelOf(Math.ceil(inside[number] / links[number])) : 0;
-      c.fillStyle = level ? how.colours.levels[level] : how.colours.node;
-      c.strokeStyle = failed[scene.bundles.length + number] ? how.colours.down : how.colours.edge;
-      c.beginPath();
-      c.roundRect(x + width * 0.12, y + height * 0.12, width * 0.76, height * 0.76, 0.6);
-      c.fill();
-      c.stroke();
-    });
-    const between = new Path2D();
-    for (let at = 0; at < scene.x.length; at++)
-      if (scene.rackOf[at] < 0) between.rect(scene.x[at] - 0.4, scene.y[at] - 0.4, 0.8, 0.8);
-    c.fillStyle = how.colours.node;
-    c.fill(between);
-    c.strokeStyle = how.colours.edge;
-    c.stroke(between);
   }
 
   /** Halos below what is chosen and what is under the pointer.
@@ -393,10 +334,10 @@ export class Painter {
       c.globalAlpha = alpha;
       c.beginPath();
       if (chosen.kind === "node") {
-        c.lineWidth = 7 / view.scale;
-        c.arc(scene.x[chosen.at], scene.y[chosen.at], Math.max(0.24, 5 / view.scale), 0, 2 * Math.PI);
+        c.lineWidth = 7 * pixel(view);
+        c.arc(scene.x[chosen.at], scene.y[chosen.at], Math.max(0.24, 5 * pixel(view)), 0, 2 * Math.PI);
       } else if (chosen.at < scene.names.length) {
-        c.lineWidth = 9 / view.scale;
+        c.lineWidth = 9 * pixel(view);
         c.lineCap = "round";
         const [a, b] = [scene.a[chosen.at], scene.b[chosen.at]];
         c.moveTo(scene.x[a], scene.y[a]);
@@ -409,7 +350,7 @@ export class Painter {
   }
 }
 
-/** Width of an idle link's line in pixels. @param {View} view */
+/** Width of an idle link's line in pixels, before it grows. @param {View} view */
 const thickness = ({ scale }) => (scale > 30 ? 1 : scale > 9 ? 0.7 : 0.45);
 
 /** True if links are drawn as straight lines. @param {View} view */

@@ -4,7 +4,7 @@
  *
  * @import { Tick } from "../types"
  * @import { Scene } from "./scene.js"
- * @import { View } from "./paint.js"
+ * @import { View } from "./levels.js"
  */
 
 const COVERS = 16; // steps of the share of a pixel that a line covers

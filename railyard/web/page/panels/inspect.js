@@ -3,15 +3,13 @@
  * The panel of what is chosen: its state, its counters, and the hands that take it down, up, or impair it.
  *
  * @import { Page } from "../main.js"
- * @import { FaultKeys } from "../types"
- * @import { Store } from "../store.js"
  * @import { Scene } from "../drawing/scene.js"
  */
-import { useState } from "preact/hooks";
 import { useAsked } from "./asked.js";
+import { Hands, State, runs, targetOf } from "./hands.js";
 import { Panes } from "./panes.js";
 import { html, useStore } from "../ui.js";
-import { levelOf } from "../drawing/paint.js";
+import { levelOf } from "../drawing/levels.js";
 import { KINDS, count, percent, size } from "../words.js";
 
 /** @param {{page: Page}} props */
@@ -102,19 +100,13 @@ function LinkPart({ page, scene, at }) {
     ${[0, 1].map((way) => html`<${Way} from=${ends[way]} to=${ends[1 - way]}
       load=${tick?.load[2 * at + way] ?? 0} queue=${tick?.queue[2 * at + way] ?? 0} paused=${!!(state & (8 << way))}
       counters=${counters?.directions[way]} />`)}
-    <${Hands} page=${page} target=${{ [ports === null ? "circuit" : "link"]: name }} down=${!(state & 1)} impaired=${!!(state & 6)} />
+    <${Hands} page=${page} target=${targetOf(scene, { kind: "link", at })} down=${!(state & 1)} impaired=${!!(state & 6)} />
     <h3>Ends</h3>
     <div class="row">${[0, 1].map((way) => html`
       <button onClick=${() => store.select({ kind: "node", at: way ? scene.b[at] : scene.a[at] })}>${ends[way]}</button>`)}
     </div>
   </div>`;
 }
-
-/** @param {{state: number, circuit: boolean}} props */
-const State = ({ state, circuit }) =>
-  state & 1
-    ? state & 6 ? html`<span class="badge down">impaired</span>` : html`<span class="badge">up</span>`
-    : html`<span class="badge down">${circuit ? "not set up" : "down"}</span>`;
 
 /** @param {{from: string, to: string, load: number, queue: number, paused: boolean, counters: any}} props */
 function Way({ from, to, load, queue, paused, counters }) {
@@ -143,53 +135,15 @@ function NodePart({ page, scene, at }) {
     tick ? Math.max(tick.load[2 * link] ?? 0, tick.load[2 * link + 1] ?? 0) : 0;
   const busiest = [...links].sort((a, b) => load(b) - load(a)).slice(0, 24);
   const other = (/** @type {number} */ link) => nodes.name[scene.a[link] === at ? scene.b[link] : scene.a[link]];
-  const target = kind === "npu" || kind === "gpu" ? { [kind]: nodes.name[at] } : { switch: nodes.name[at] };
   return html`<div>
     <h2>${nodes.name[at]} ${down > 0 && html`<span class="badge down">${down === links.length ? "all links down" : `${down} down`}</span>`}</h2>
     <p class="dim">${KINDS[kind] ?? kind}, ${links.length} links${job && track && track.jobs.length > 1 ? `, in job ${job.name}` : ""}</p>
-    <${Hands} page=${page} target=${target} down=${down > 0 && down === links.length} impaired=${false} />
+    <${Hands} page=${page} target=${targetOf(scene, { kind: "node", at })} down=${down > 0 && down === links.length} impaired=${false} />
     ${links.length > 0 && html`
       <h3>Links by load</h3>
       <ul class="events">${busiest.map((link) => html`<li key=${link}><button onClick=${() => store.select({ kind: "link", at: link })}>
         <span class="when">${percent(load(link))}</span>
         <i style=${`background:var(--load-${levelOf(load(link))})`}></i><span>${other(link)}</span></button></li>`)}</ul>`}
-  </div>`;
-}
-
-/** True while the variant that panels describe is running. @param {Store} store */
-const runs = ({ session, chosen }) => session.mode === "live" && !session.ended && session.variant === chosen?.name;
-
-/** @type {[string, string, string, number][]} event, its key, unit, usual value */
-const IMPAIRMENTS = [["loss", "percent", "% of frames lost", 1], ["rate", "percent", "% of its rate", 25], ["delay", "add_ns", "ns more delay", 500]];
-
-/** @param {{page: Page, target: FaultKeys, down: boolean, impaired: boolean}} props */
-function Hands({ page, target, down, impaired }) {
-  const [kind, choose] = useState(0);
-  const [value, set] = useState(IMPAIRMENTS[0][3]);
-  const { session, chosen: track } = page.store;
-  const why = session.mode === "replay" ? "A recording cannot be changed."
-    : session.read_only ? "This page only looks." : session.ended ? "The run has ended."
-    : track && !runs(page.store) ? `${track.label} is not running now.` : "";
-  const hit = (/** @type {FaultKeys} */ keys) => page.strike({ ...target, ...keys });
-  const [event, key, unit] = IMPAIRMENTS[kind];
-  return html`<div>
-    <h3>Hands</h3>
-    ${why ? html`<p class="dim">${why}</p>` : html`
-    <div class="row">
-      ${down
-        ? html`<button class="primary" onClick=${() => hit({ event: "up" })}>Take it up</button>`
-        : html`<button class="danger" onClick=${() => hit({ event: "down" })}>Take it down</button>`}
-      ${impaired && html`<button onClick=${() => hit({ event: "clear" })}>Repair it</button>`}
-    </div>
-    <div class="row" style="margin-top:8px">
-      <select aria-label="impairment" value=${kind} onChange=${(/** @type {any} */ e) => {
-        choose(Number(e.target.value));
-        set(IMPAIRMENTS[Number(e.target.value)][3]);
-      }}>${IMPAIRMENTS.map(([name], at) => html`<option value=${at}>${name}</option>`)}</select>
-      <input type="number" min="0" aria-label=${unit} value=${value} onInput=${(/** @type {any} */ e) => set(Number(e.target.value))} />
-      <span class="dim">${unit}</span>
-      <button onClick=${() => hit({ event, [key]: value })}>Impair it</button>
-    </div>`}
   </div>`;
 }
 
