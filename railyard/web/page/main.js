@@ -163,7 +163,7 @@ const Legend = ({ by }) => html`<div class="legend">
   <span class="wide"><i class="dash" style="border-color:var(--paused)"></i> paused</span>
 </div>`;
 
-/** Paces: seconds that a run to its lower bound shall take; 0: as fast as it can. */
+/** Paces: seconds that a replay takes, and about those that a variant of a live run takes; 0: as fast as it can. */
 const PACES = [0, 10, 30, 120, 600];
 
 /** @param {{page: Page}} props */
@@ -172,6 +172,7 @@ function Time({ page }) {
   useStore(store, "time", "tracks", "session");
   const host = useRef(/** @type {HTMLElement | null} */ (null));
   const [seconds, pace] = useState(30);
+  const sent = useRef(/** @type {number | null} */ (null));
   useEffect(() => {
     if (!host.current) return;
     const timeline = new Timeline(host.current, store);
@@ -180,17 +181,22 @@ function Time({ page }) {
   const { session, track } = store;
   const live = session.mode === "live" && !session.ended && store.follow;
   const running = live ? !session.paused : store.playing;
-  const bound = track?.bound_ps ?? 1e6;
   const allowed = track !== undefined && !(live && session.read_only);
   const play = (/** @type {number} */ of) => {
-    if (live) page.connection.send({ do: "play", pace: of ? bound / 1e6 / of : null });
-    else {
+    if (live) {
+      sent.current = of && track ? store.expected(track) / 1e6 / of : null;
+      page.connection.send({ do: "play", pace: sent.current });
+    } else {
       if (store.time >= store.span) store.seek(0);
-      store.rate = store.span / (of || 4);
+      store.seconds = of || 4;
       store.playing = true;
       store.changed("time");
     }
   };
+  // The next variant of a run at the pace of this page gets a pace of its own.
+  useEffect(() => {
+    if (live && running && sent.current !== null && session.pace === sent.current) play(seconds);
+  }, [track?.name]);
   const toggle = () => {
     if (!running) return play(seconds);
     if (live) page.connection.send({ do: "pause" });
@@ -244,10 +250,11 @@ function Time({ page }) {
         <${Icon} name=${running ? "pause" : "play"} /></button>
       <button title="one tick further" aria-label="one tick further" disabled=${!allowed} onClick=${() => step(1)}><${Icon} name="step" /></button>
       <button title="to the next event" aria-label="to the next event" disabled=${!allowed} onClick=${() => next(1)}><${Icon} name="event" /></button>
-      ${!(live && session.real) && html`<select aria-label="pace" value=${seconds} onChange=${(/** @type {any} */ event) => {
+      ${!(live && session.real) && html`<select aria-label="pace" value=${seconds} title=${live
+        ? "an estimate: nobody knows before its end how long a run takes" : "the time that the replay takes"} onChange=${(/** @type {any} */ event) => {
         pace(Number(event.target.value));
         if (running) play(Number(event.target.value));
-      }}>${PACES.map((of) => html`<option value=${of}>${of ? `run in ${of < 60 ? `${of} s` : `${of / 60} min`}` : "as fast as it can"}</option>`)}</select>`}
+      }}>${PACES.map((of) => html`<option value=${of}>${of ? `${live ? "in about" : "run in"} ${of < 60 ? `${of} s` : `${of / 60} min`}` : "as fast as it can"}</option>`)}</select>`}
       ${session.mode === "live" && session.ended && !session.read_only && store.connection === "open" && html`
         <button onClick=${() => { store.follow = true; page.connection.send({ do: "again" }); }}>Run again</button>`}
       ${session.mode === "live" && !session.ended && !store.follow && html`
@@ -307,7 +314,7 @@ function clock(store) {
     const passed = Math.min(0.25, (now - before) / 1000);
     before = now;
     if (store.playing) {
-      const time = store.time + passed * store.rate;
+      const time = store.time + (passed * store.span) / store.seconds;
       if (time >= store.span) store.playing = false;
       store.seek(time);
     }

@@ -59,8 +59,10 @@ export class Store {
   follow = true;
   /** True while the page plays by itself. */
   playing = false;
-  /** Virtual picoseconds that the page plays in a second. */
-  rate = 0;
+  /** Seconds in which the page plays all that it shows. */
+  seconds = 4;
+  /** Picoseconds that variants of this session have taken, by name: also those of earlier runs. @type {Map<string, number>} */
+  #took = new Map();
   /** @type {SessionState} */
   session = {
     mode: "replay", paused: true, pace: null, variant: "", ended: true, words: "", read_only: true, saves: false, real: false,
@@ -134,6 +136,15 @@ export class Store {
     return Math.max(...busy, 1);
   }
 
+  /** Estimate of the time that a variant takes: that of its last run, or its lower bound, so many times as the slowest of
+   * the other variants took theirs. @param {Track} track */
+  expected(track) {
+    const known = this.#took.get(track.name);
+    if (known !== undefined) return known;
+    const times = [...this.tracks.values()].map(({ name, bound_ps }) => (this.#took.get(name) ?? 0) / bound_ps);
+    return track.bound_ps * Math.max(1, ...times);
+  }
+
   /** Take a record of the wire: a byte for its kind, then its payload. @param {ArrayBuffer} data */
   take(data) {
     const kind = new Uint8Array(data, 0, 1)[0];
@@ -168,6 +179,7 @@ export class Store {
       this.changed("tracks");
     } else if (kind === KIND.END && track) {
       track.end = values;
+      if (values.completion_ps) this.#took.set(track.name, values.completion_ps);
       // Ticks may come after the end, while the run waits for timers.
       if (this.follow && this.variant === track.name) this.time = Math.min(this.time, this.span);
       this.changed("tracks");

@@ -212,3 +212,41 @@ def test_in_full_screen_a_chosen_link_has_its_name_and_is_taken_down(browser: Br
         expect(chosen).to_contain_text("npu5")
         page.keyboard.press("f")
         expect(chosen).to_have_count(0)
+
+
+def test_a_replay_takes_the_chosen_time(browser: Browser, results: Path):
+    with replayed(browser, results) as page:
+        page.evaluate("page.store.show('healthy'); page.store.seek(0)")
+        expect(page.get_by_label("pace")).to_contain_text("run in 10 s")
+        page.get_by_label("pace").select_option("10")
+        page.get_by_role("button", name="play").click()
+        until(page, "page.store.playing && page.store.time > 0")
+        page.evaluate("page.store.show('cut')")  # which takes longer
+        seconds = page.evaluate(
+            """new Promise((resolve) => {
+                const [time, began] = [page.store.time, performance.now()];
+                setTimeout(() => {
+                    const share = (page.store.time - time) / page.store.span;
+                    resolve((performance.now() - began) / 1000 / share);
+                }, 1500);
+            })"""
+        )
+        assert 9 < seconds < 14
+
+
+def test_a_live_run_is_paced_by_what_is_known_and_says_that_it_is_an_estimate(
+    browser: Browser, tmp_path: Path
+):
+    with live(browser, tmp_path) as page:
+        pace = page.get_by_label("pace")
+        expect(pace).to_contain_text("in about 10 s")
+        expect(pace).to_have_attribute("title", re.compile("an estimate"))
+        to_the_end(page)
+        page.get_by_role("button", name="Run again").click()
+        until(page, "!page.store.session.ended && page.store.session.paused && !!page.store.track")
+        pace.select_option("10")
+        for variant, took in (("healthy", 3.483), ("cut", 4.956)):
+            until(page, f"page.store.track?.name === '{variant}'")
+            if variant == "healthy":
+                page.get_by_role("button", name="play").click()
+            until(page, f"Math.abs(10 * page.store.session.pace - {took}) < 0.01")
