@@ -245,6 +245,32 @@ export class Store {
     return track.events.slice(0, lastBefore(track.events, this.time) + 1);
   }
 
+  /** Links that faults have taken up (true) or down (false) since the tick that is shown: a fault by hand in a pause is
+   * to be seen at once, and one of a recording at its time. @param {Track | undefined} track @returns {Map<string, boolean>} */
+  turned(track) {
+    const turned = new Map();
+    if (!track) return turned;
+    const since = track.ticks[lastBefore(track.ticks, this.time)]?.t ?? -1;
+    const until = this.follow && this.session.mode === "live" ? Infinity : this.time;
+    for (let at = lastBefore(track.events, since) + 1; at < track.events.length && track.events[at].t <= until; at++) {
+      const { kind, event, links } = track.events[at];
+      if (kind === "fault" && (event === "up" || event === "down")) for (const link of links ?? []) turned.set(link, event === "up");
+    }
+    return turned;
+  }
+
+  /** States of links of the variant that panels describe, with faults since the tick.
+   * @returns {(name: string, at: number) => number} */
+  get states() {
+    const tick = this.chosen?.ticks[lastBefore(this.chosen.ticks, this.time)];
+    const turned = this.turned(this.chosen);
+    return (name, at) => {
+      const state = tick?.state[at] ?? 1;
+      const up = turned.get(name);
+      return up === undefined ? state : up ? state | 1 : state & ~1;
+    };
+  }
+
   /** Links, mean loads of the last ticks, queues and states at the time that is shown.
    * @param {Track | undefined} track @returns {Tick | null} */
   at(track) {

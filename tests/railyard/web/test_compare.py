@@ -98,7 +98,6 @@ def test_events_of_both_variants_are_listed_marked_and_walked(browser: Browser, 
         page.get_by_role("button", name="to the next event").click()
         until(page, f"page.store.time === {CUT_PS}")
         page.get_by_role("tab", name="Inspect").click()
-        page.get_by_role("button", name="one tick further").click()
         expect(page.get_by_role("heading", name=re.compile("npu0-npu1"))).to_contain_text("down")
         page.evaluate("page.store.seek(page.store.tracks.get('healthy').end.completion_ps + 200000)")
         before = page.evaluate("page.store.time")

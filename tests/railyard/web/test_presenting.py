@@ -206,7 +206,7 @@ def test_in_full_screen_a_chosen_link_has_its_name_and_is_taken_down(browser: Br
         expect(chosen).to_contain_text("up")
         chosen.get_by_role("button", name="Take it down").click()
         until(page, "page.store.session.by_hand.healthy?.length === 1")
-        page.get_by_role("button", name="one tick further").click()
+        # At once, in the pause.
         expect(chosen.get_by_role("button", name="Take it up")).to_be_visible()
         page.evaluate("page.store.select({kind: 'node', at: page.scene().nodeAt.get('npu5')})")
         expect(chosen).to_contain_text("npu5")

@@ -126,7 +126,7 @@ export class FabricView {
       selection: this.store.selection,
       hover: this.hover,
       ...failed(track?.events ?? [], this.store.time),
-      fresh: this.store.follow && this.store.session.mode === "live" ? fresh(track?.events ?? [], this.store.time) : NONE,
+      fresh: new Set([...this.store.turned(track)].filter(([, up]) => !up).map(([link]) => link)),
     });
     this.times.push(performance.now() - began);
     if (this.times.length > 120) this.times.shift();
@@ -255,23 +255,6 @@ export class FabricView {
     const name = this.nameOf(store.selection);
     if (name) this.announce(`${store.selection?.kind} ${name}`);
   }
-}
-
-/** @type {Set<string>} */ const NONE = new Set();
-
-/** Links that went down after the last tick: a fault by hand in a pause is to be seen at once.
- * @param {RunEvent[]} events in order of time @param {number} time of the last tick @returns {Set<string>} */
-function fresh(events, time) {
-  if (!events.length || events[events.length - 1].t <= time) return NONE;
-  /** @type {Set<string>} */ const links = new Set();
-  for (const { t, kind, event, links: of } of events) {
-    if (t <= time || kind !== "fault") continue;
-    for (const link of of ?? []) {
-      if (event === "down") links.add(link);
-      else if (event === "up") links.delete(link);
-    }
-  }
-  return links;
 }
 
 /** Links that a fault holds down at a time, and those of a deadlock up to then.

@@ -76,9 +76,9 @@ export function Chosen({ page }) {
   useStore(store, "selection", "time", "session", "tracks");
   const scene = page.scene();
   const { selection } = store;
-  const tick = store.at(store.chosen);
-  const state = (/** @type {number} */ link) => tick?.state[link] ?? 1;
   if (!scene || !selection) return null;
+  const { states } = store;
+  const state = (/** @type {number} */ link) => states(scene.names[link], link);
   const { kind, at } = selection;
   const links = kind === "link" ? [at] : scene.linksOf[at];
   const down = links.length > 0 && links.every((link) => !(state(link) & 1));

@@ -86,7 +86,7 @@ function LinkPart({ page, scene, at }) {
   const { store } = page;
   const name = scene.names[at];
   const tick = store.at(store.chosen);
-  const state = tick?.state[at] ?? 1;
+  const state = store.states(name, at);
   const nodes = scene.fabric.nodes.name;
   const ends = [nodes[scene.a[at]], nodes[scene.b[at]]];
   const asked = useAsked(page, "link", name ?? "");
