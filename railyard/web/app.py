@@ -92,7 +92,10 @@ def application(session: Session, token: str, hosts: Collection[str]) -> Starlet
         elif session.presenter and secrets.compare_digest(given.encode(), session.presenter.encode()):
             await Feed(pages, socket, presents=True).serve()
         elif not secrets.compare_digest(given.encode(), token.encode()):
-            await socket.close(_NO_TOKEN, "the address lacks the token that the command has printed; open the printed address whole")
+            await socket.close(
+                _NO_TOKEN,
+                "the address lacks the token that the command has printed; open the printed address whole",
+            )
         else:
             await Feed(pages, socket).serve()
 

@@ -99,9 +99,7 @@ def _serve(
                     pass
 
 
-def _write_page(
-    file: Path, target: Path, variants: list[str], seed: int | None, *, read_only: bool
-) -> None:
+def _write_page(file: Path, target: Path, variants: list[str], seed: int | None, *, read_only: bool) -> None:
     """Write the replay of a recording, of results or of a bundle as one HTML file."""
     page_server()  # raises an error with a remedy if packages of the page are missing
     from harness.errors import RecordingError

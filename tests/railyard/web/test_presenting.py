@@ -86,9 +86,11 @@ def test_the_summary_of_a_fault_is_no_fault_at_the_end(browser: Browser, results
             page,
             """(() => {
                 const canvas = document.querySelector(".scrub canvas");
-                const x = 8 + page.store.track.end.completion_ps / page.store.span * (canvas.clientWidth - 16);
+                const end = page.store.track.end.completion_ps;
+                const x = 8 + end / page.store.span * (canvas.clientWidth - 16);
                 const {data} = canvas.getContext("2d").getImageData((x - 3) * devicePixelRatio, 2, 6, 40);
-                return page.views[0].times.length > 0 && data.every((value, at) => at % 4 || data[at + 2] + 60 > value);
+                const plain = data.every((value, at) => at % 4 || data[at + 2] + 60 > value);
+                return page.views[0].times.length > 0 && plain;
             })()""",
         )
 
@@ -162,7 +164,9 @@ def test_an_address_without_its_token_says_so_everywhere(browser: Browser, resul
         expect(page.get_by_role("status")).to_have_text("not connected")
         expect(page.get_by_role("tabpanel")).to_contain_text(words)
         expect(page.get_by_role("button", name="play")).to_be_disabled()
-        lightest = "Math.min(...document.querySelector('canvas').getContext('2d').getImageData(9, 9, 1, 1).data)"
+        lightest = (
+            "Math.min(...document.querySelector('canvas').getContext('2d').getImageData(9, 9, 1, 1).data)"
+        )
         until(page, f"{lightest} > 200")
 
 
@@ -176,7 +180,8 @@ def test_full_screen_enlarges_drawing_and_labels_and_keeps_the_legend(browser: B
         expect(legend).to_be_visible()
         # Nodes are above the legend, which is above the caption.
         tops = """[page.views[0].placeOf({kind: "node", at: page.scene().nodeAt.get("npu7")}).y,
-            ...[".legend", ".caption"].map((part) => document.querySelector(part).getBoundingClientRect().top)]"""
+            ...[".legend", ".caption"].map(
+                (part) => document.querySelector(part).getBoundingClientRect().top)]"""
         until(page, f"(([node, legend, caption]) => node < legend && legend < caption)({tops})")
         # The dark pixels of a label are higher than eleven pixels, a letter of the usual size.
         until(
