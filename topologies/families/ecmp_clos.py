@@ -111,7 +111,9 @@ def ecmp_clos(
 
 def _addresses(hosts: int, tors: int, pods: int) -> AddressPlan:
     """Return the address fields class, pod, ToR of the pod, NPU of the ToR; TopologyError if too wide."""
-    bits = {"pod": (pods - 1).bit_length(), "tor": (tors - 1).bit_length(), "host": (hosts - 1).bit_length()}
+    sizes = {"pod": pods, "tor": tors, "host": hosts}
+    # A field of no bits would make two prefixes of different nodes equal.
+    bits = {name: max(1, (size - 1).bit_length()) for name, size in sizes.items()}
     pad = CNA_BITS - _CLASS_BITS - sum(bits.values())
     if pad < 0:
         raise TopologyError(
