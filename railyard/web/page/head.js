@@ -36,7 +36,7 @@ function Notice({ page }) {
   const gone = connection === "closed" || connection === "refused";
   const lasting = gone ? farewell : session.ended && session.words ? `The run has ended: ${session.words}.` : "";
   const [heard, hear] = useState("");
-  // What was closed after one run appears again after the next.
+  // A notice closed after one run appears again after the next.
   useEffect(() => {
     if (!lasting) hear("");
   }, [lasting]);

@@ -105,8 +105,8 @@ def test_two_hosts_have_a_tree_of_pods_with_one_host(plan: Path) -> None:
     (plan.parent / "two.cm").write_text("Nodes 2\nConnections 1\n0->1 id 1 start 0 size 20000\n")
     (imported,) = read_plan(plan)
     assert imported.fabric is not None
-    made = make_plan(imported.fabric, strategy="mixed", peers=[("npu0", "npu1")])
-    assert set(made.routes["npu0", "npu1"]) == {("npu0", "tor0", "agg0", "core0", "agg1", "tor1", "npu1")}
+    planned = make_plan(imported.fabric, strategy="mixed", peers=[("npu0", "npu1")])
+    assert set(planned.routes["npu0", "npu1"]) == {("npu0", "tor0", "agg0", "core0", "agg1", "tor1", "npu1")}
 
 
 def test_failed_links_lead_from_cores_and_keep_a_quarter_of_their_rate(plan: Path) -> None:

@@ -48,7 +48,7 @@ export function Hands({ page, target, down, impaired }) {
   </div>`;
 }
 
-/** Why nothing can be done by hand now; empty: it can. @param {Store} store */
+/** Return the reason for which nothing can be changed by hand now, or an empty text. @param {Store} store */
 function refusal(store) {
   const { session, chosen: track } = store;
   if (session.mode === "replay") return "A recording cannot be changed.";
