@@ -218,7 +218,7 @@ function Time({ page }) {
   }, []);
   const step = (/** @type {number} */ by) => {
     if (live && by > 0) return page.connection.send({ do: "step" });
-    // Return the ticks of the variant that lasts longer, so that steps reach its end.
+    // Take the ticks of the variant that lasts longer, so that steps reach its end.
     const last = (/** @type {Track} */ { ticks }) => ticks.at(-1)?.t ?? 0;
     const [{ ticks } = { ticks: [] }] = [...store.shown].sort((a, b) => last(b) - last(a));
     if (!ticks.length) return;
