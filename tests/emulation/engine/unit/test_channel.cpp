@@ -39,7 +39,7 @@ struct Link1 : testing::Test {
 
 TEST_F(Link1, RefusesARateDelayOrBufferThatCannotBe) {
     for (const auto& [change, word] : std::map<std::string, std::string>{
-             {"rate", "a rate of 0 bit/s"}, {"delay", "a negative delay"}, {"buffer", "a negative buffer"}}) {
+             {"rate", "a rate of 0 bit/s"}, {"delay", "the delay is negative"}, {"buffer", "a buffer is negative"}}) {
         LinkConfig wrong = config();
         if (change == "rate") wrong.rate_bps = 0;
         if (change == "delay") wrong.delay = -1;
