@@ -131,7 +131,7 @@ def test_a_frame_takes_the_planned_path_of_its_bucket(plan: Plan):
         (lambda mesh, plan: railyard.fabric("full-mesh", dim=(2, 2)), "no parameter named 'dim'"),
         (lambda mesh, plan: railyard.plan(mesh, strategy="fastest"), "the strategy 'fastest' does not exist"),  # pyright: ignore[reportArgumentType]
         (lambda mesh, plan: railyard.plan(mesh, failed=["npu0-npu7"]), "no link named 'npu0-npu7'"),
-        (lambda mesh, plan: railyard.paths(plan, "npu0", "npu0"), "two different endpoints"),
+        (lambda mesh, plan: railyard.paths(plan, "npu0", "npu0"), "name two endpoints that the plan joins"),
         (lambda mesh, plan: railyard.entries(plan, "npu9"), "npu9"),
         (lambda mesh, plan: railyard.trace(plan, "npu0", "npu3", bucket=16), "give a bucket from 0 to 15"),
         (lambda mesh, plan: railyard.draw(railyard.fabric("ub-pod")), "too many to draw"),

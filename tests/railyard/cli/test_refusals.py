@@ -159,7 +159,7 @@ halved, boundless = kind(half), kind(once_round, lambda capacity: None)
         ("study: {set: {link: 3}}\n", "mine.yaml:3: study: link = 3: "),
         (
             "study: {set: {a: [1, 2], b: [1]}, combine: list}\n",
-            "mine.yaml:3: study: `combine: list` needs as many",
+            "mine.yaml:3: study: `combine: list` needs equally many",
         ),
         ("study: {fail_each: link}\n", "no variant with a fault"),
         (

@@ -117,7 +117,7 @@ def test_named_nodes_are_where_the_file_says() -> None:
 
 
 def test_what_cannot_be_cut_is_refused() -> None:
-    with pytest.raises(TestbedError, match="has 2 nodes for 3 machines"):
+    with pytest.raises(TestbedError, match="has 2 nodes, fewer than the 3 machines"):
         cut(full_mesh([2]), machines("a", "b", "c"))
     with pytest.raises(TestbedError, match="node npu0 is on machine a and on b"):
         cut(full_mesh([2, 2]), machines("a", "b", a=["npu0"], b=["npu0"]))

@@ -162,7 +162,7 @@ def test_without_root() -> None:
             environment={"HOME": name},
         )
         assert (code, said) == (3, ""), err
-        assert "takes root; call with sudo, or use --testbed embedded" in err
+        assert "needs root; call with sudo, or use --testbed embedded" in err
         assert "Traceback" not in err
         assert "starting" not in err
         assert not (folder / "out").exists()
