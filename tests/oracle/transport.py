@@ -172,7 +172,8 @@ class Sender:
         elif not self._again:
             self._sample(now - self._sent_at[(ack_psn - 1) & SLOT])
         self._base = ack_psn
-        self._sacked = self._sacked >> moved | news
+        # The map of a small window is complete, and corrects what a damaged acknowledgement has said.
+        self._sacked = news if self._window <= MAP_FRAMES else self._sacked >> moved | news
         self.retries = 0
         self._rto = self._estimate()
         self.timer = now + self._rto if left else NEVER

@@ -109,7 +109,9 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std::uin
     if (again_ && ((ack_psn - recover_) & kPsnMask) < kHalf) again_ = false;
     else if (!again_) sample(now - at(ack_psn - 1).sent_at);
     base_ = ack_psn;
-    sacked_.shift(moved);
+    // The map of a small window is complete, and corrects what a damaged acknowledgement has said.
+    sacked_.shift(last_slot_ < kMapFrames ? kMapFrames : moved);
+    sacked_.remove(0);  // the oldest frame is not acknowledged
     sacked_.add_map(1 + skipped, news);
     retries_ = 0;
     rto_ = estimate();
