@@ -13,9 +13,10 @@ __all__ = ["layout"]
 def layout(fabric: Fabric) -> Layout:
     """Return the layout of a fabric; equal fabrics have equal layouts.
 
-    `shapes` lays out a graph-routed fabric of one dimension, `tiers` every other fabric.
+    `shapes` lays out a graph-routed fabric of one dimension, and a fabric whose endpoints have one link each,
+    to a switch; `tiers` lays out every other fabric.
     """
-    if fabric.graph_routed and len(fabric.dims) == 1:
+    if (fabric.graph_routed and len(fabric.dims) == 1) or _endpoints_are_leaves(fabric):
         return place_graph(fabric)
     switch_planes = planes(fabric) if any(node.tier for node in fabric.nodes) else []
     boxes: tuple[Group, ...] = ()
@@ -27,3 +28,11 @@ def layout(fabric: Fabric) -> Layout:
         positions = with_tiers(fabric)
     add_optical(fabric, positions)
     return Layout(positions, boxes)
+
+
+def _endpoints_are_leaves(fabric: Fabric) -> bool:
+    """Return whether every endpoint has a single neighbour, which is a switch."""
+    neighbours = [list(fabric.neighbours(node.name)) for node in fabric.endpoints]
+    return not fabric.optical and all(
+        len(names) == 1 and fabric.node(names[0]).is_switch for names in neighbours
+    )

@@ -5,7 +5,7 @@ from math import dist, hypot
 import networkx as nx
 import pytest
 
-from topologies import Fabric, TopologyError, from_graph
+from topologies import Fabric, TopologyError, ecmp_clos, from_graph
 from topologies.families.registry import find
 from topologies.layout.layout import layout
 from topologies.layout.values import Layout
@@ -164,3 +164,17 @@ def test_a_position_that_is_none_is_refused(x: object, y: object) -> None:
         TopologyError, match=r"node a: expected numbers x and y, got .*; give both, or neither"
     ):
         from_graph(own_graph, "own")
+
+
+def test_a_clos_with_ecmp_has_a_row_for_each_tier_and_npus_below_their_tor() -> None:
+    fabric = ecmp_clos()
+    positions = layout(fabric).places
+    rows = [
+        {y for name, (_, y) in positions.items() if name.startswith(prefix)}
+        for prefix in ("core", "agg", "tor", "npu")
+    ]
+    assert all(len(heights) == 1 for heights in rows)
+    assert [min(heights) for heights in rows] == sorted(min(heights) for heights in rows)
+    for number in range(8):
+        sides = [positions[f"npu{2 * number + side}"][0] for side in range(2)]
+        assert sides[0] < positions[f"tor{number}"][0] < sides[1]
