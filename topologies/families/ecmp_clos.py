@@ -11,10 +11,11 @@ from typing import Annotated
 
 from topologies.errors import TopologyError
 from topologies.families.declaration import Source, Spec, bps, family, ns
-from topologies.families.rails.domains import MAX_PORT, NIC_DELAY_NS, SPINE_DELAY_NS
-from topologies.model import AddressField, AddressPlan, Fabric, NodeKind
-from topologies.model.address import CNA_BITS
+from topologies.families.rails.domains import NIC_DELAY_NS, SPINE_DELAY_NS
+from topologies.model import AddressPlan, Fabric, NodeKind
+from topologies.model.address import CNA_BITS, padded_plan
 from topologies.model.graphs import DELAY_NS, RATE_GBPS
+from topologies.model.port_numbers import check_ports
 from topologies.model.wiring import Wiring
 
 __all__ = ["ecmp_clos"]
@@ -99,13 +100,7 @@ def ecmp_clos(
         for core in range(number % aggs, cores, aggs):
             link(f"agg{number}", f"core{core}", 2)
     fabric = wiring.fabric("ecmp-clos", host_delay_ps=ns(DELAY_NS), groups=((0,), (1,), (2,)), remedies={})
-    crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
-    if crowded is not None:
-        raise TopologyError(
-            f"ecmp-clos: {crowded.name} has {crowded.ports[-1].number} ports, but a source route can address "
-            f"only {MAX_PORT}",
-            remedy="use fewer hosts, tors, aggs or cores",
-        )
+    check_ports(fabric, "use fewer hosts, tors, aggs or cores")
     return fabric
 
 
@@ -114,13 +109,10 @@ def _addresses(hosts: int, tors: int, pods: int) -> AddressPlan:
     sizes = {"pod": pods, "tor": tors, "host": hosts}
     # A field of no bits would make two prefixes of different nodes equal.
     bits = {name: max(1, (size - 1).bit_length()) for name, size in sizes.items()}
-    pad = CNA_BITS - _CLASS_BITS - sum(bits.values())
-    if pad < 0:
+    if sum(bits.values()) > CNA_BITS - _CLASS_BITS:
         raise TopologyError(
             f"ecmp-clos: numbers of pods, ToRs and NPUs need {sum(bits.values())} bits of the "
             f"{CNA_BITS - _CLASS_BITS} of an address",
             remedy="use fewer pods, tors or hosts",
         )
-    padding = [AddressField("pad", pad)] if pad else []
-    fields = (AddressField(name, width) for name, width in bits.items())
-    return AddressPlan((AddressField("class", _CLASS_BITS), *padding, *fields))
+    return padded_plan(_CLASS_BITS, bits)

@@ -8,8 +8,9 @@ from typing import Annotated
 
 from topologies.errors import TopologyError
 from topologies.families.declaration import Source, Spec, bps, family, ns
-from topologies.model import HOST_PORT, AddressField, AddressPlan, End, Fabric, Link, Node, NodeKind, Port
-from topologies.model.address import CNA_BITS
+from topologies.model import HOST_PORT, AddressPlan, End, Fabric, Link, Node, NodeKind, Port
+from topologies.model.address import CNA_BITS, padded_plan
+from topologies.model.port_numbers import MAX_PORT
 
 __all__ = [
     "LANE_RATE_GBPS",
@@ -36,8 +37,6 @@ LINK_DELAY_NS = 5
 NPU_LANES = 72
 
 CLASS_BITS = 3
-# The source-route header carries an egress port in 8 bits.
-MAX_PORT = 255
 AXES = "xyzw"
 
 LaneRate = Annotated[float, Spec("rate of a lane, each way", above=0)]
@@ -60,15 +59,14 @@ def full_mesh(
     Fields of an address: class, then a field for each dimension, the last dimension first.
     """
     sizes = _checked(dims)
-    fields = [AddressField(f"d{axis}", (size - 1).bit_length()) for axis, size in enumerate(sizes)]
-    pad = CNA_BITS - CLASS_BITS - sum(part.bits for part in fields)
-    if pad < 0:
+    bits = {f"d{axis}": (size - 1).bit_length() for axis, size in reversed([*enumerate(sizes)])}
+    needed = CLASS_BITS + sum(bits.values())
+    if needed > CNA_BITS:
         raise TopologyError(
-            f"dims {list(sizes)} need addresses of {CNA_BITS - pad} bits; an address has {CNA_BITS}",
+            f"dims {list(sizes)} need addresses of {needed} bits; an address has {CNA_BITS}",
             remedy="use smaller dims",
         )
-    padding = [AddressField("pad", pad)] if pad else []
-    plan = AddressPlan((AddressField("class", CLASS_BITS), *padding, *reversed(fields)))
+    plan = padded_plan(CLASS_BITS, bits)
 
     def address(coordinates: Sequence[int]) -> int:
         return plan.pack(**{f"d{axis}": value for axis, value in enumerate(coordinates)})

@@ -10,7 +10,6 @@ from topologies.families.full_mesh import (
     CLASS_BITS,
     LANE_RATE_GBPS,
     LINK_DELAY_NS,
-    MAX_PORT,
     NPU_LANES,
     HostLanes,
     LaneRate,
@@ -20,8 +19,6 @@ from topologies.families.full_mesh import (
 from topologies.families.rails.domains import RECONFIGURATION_US, Reconfiguration
 from topologies.model import (
     HOST_PORT,
-    AddressField,
-    AddressPlan,
     End,
     Fabric,
     Node,
@@ -29,7 +26,8 @@ from topologies.model import (
     OpticalSwitch,
     Port,
 )
-from topologies.model.address import CNA_BITS
+from topologies.model.address import CNA_BITS, padded_plan
+from topologies.model.port_numbers import MAX_PORT
 from topologies.transform.circuits import with_circuits
 
 __all__ = ["optical_rings"]
@@ -62,8 +60,7 @@ def optical_rings(
         )
     lane_rate_bps, delay_ps = bps(lane_rate_gbps), ns(delay_ns)
     bits = (npus - 1).bit_length()
-    padding = [AddressField("pad", CNA_BITS - CLASS_BITS - bits)] if bits < CNA_BITS - CLASS_BITS else []
-    plan = AddressPlan((AddressField("class", CLASS_BITS), *padding, AddressField("d0", bits)))
+    plan = padded_plan(CLASS_BITS, {"d0": bits})
     own = (Port(HOST_PORT, "host", host_lanes, None),)
     named = tuple(
         Port(number, f"{'on' if number % 2 else 'back'}{(number - 1) // 2}", lanes, 0)

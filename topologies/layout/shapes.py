@@ -144,9 +144,9 @@ def _with_leaves(shape: _Graph, positions: dict[str, Point], angles: Mapping[str
 
 
 def _given(shape: _Graph) -> dict[str, Point]:
-    """Return positions of all nodes: those that the fabric gives, scaled to the layout's unit.
+    """Return the positions that the fabric gives, scaled to the layout's unit.
 
-    Leaves without a given position are drawn next to their neighbour.
+    A leaf without a given position is drawn next to its neighbour.
     """
     given = {node.name: node.position for node in shape.core if node.position is not None}
     spots = list(given.values())

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Structured addresses: a 16-bit compact network address (CNA), whose fields give the physical location."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
 from topologies.errors import TopologyError
 
-__all__ = ["CNA_BITS", "AddressField", "AddressPlan"]
+__all__ = ["CNA_BITS", "AddressField", "AddressPlan", "padded_plan"]
 
 CNA_BITS = 16
 
@@ -92,3 +93,14 @@ class AddressPlan:
             names = ", ".join(part.name for part in self.fields)
             raise TopologyError(f"the address plan has no field {name!r}", remedy=f"use one of {names}")
         return shift_and_mask
+
+
+def padded_plan(class_bits: int, bits: Mapping[str, int]) -> AddressPlan:
+    """Return the plan of an address of CNA_BITS: class, padding if bits are left over, then `bits` by name.
+
+    The class and the fields must not need more than CNA_BITS.
+    """
+    pad = CNA_BITS - class_bits - sum(bits.values())
+    padding = [AddressField("pad", pad)] if pad else []
+    fields = (AddressField(name, width) for name, width in bits.items())
+    return AddressPlan((AddressField("class", class_bits), *padding, *fields))

@@ -1,16 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port numbers of the nodes of a graph: the number that an edge requests, else the lowest free one."""
+"""Port numbers: the largest that a source route can address, and the numbers of the nodes of a graph.
+
+A node of a graph takes the port number that an edge requests, else the lowest free one.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import final
 
 from topologies.errors import TopologyError
+from topologies.model.fabric import Fabric
 
-__all__ = ["PortNumbers", "wanted_ports"]
+__all__ = ["MAX_PORT", "PortNumbers", "check_ports", "wanted_ports"]
 
-# The source-route header names a port in 8 bits.
-_MAX_PORT = 255
+MAX_PORT = 255
+"""Largest port number: the source-route header carries an egress port in 8 bits."""
+
 _SHAPE = "write the number at one end or both, as in ports: s1:3 s3:1"
+
+
+def check_ports(fabric: Fabric, remedy: str) -> None:
+    """Raise a TopologyError with this remedy if a node has a port that a source route cannot address."""
+    for node in fabric.nodes:
+        if node.ports and node.ports[-1].number > MAX_PORT:
+            raise TopologyError(
+                f"{fabric.name}: {node.name} has {node.ports[-1].number} ports, but a source route can "
+                f"address only {MAX_PORT}",
+                remedy=remedy,
+            )
 
 
 def wanted_ports(fabric: str, a: str, b: str, text: object) -> dict[str, int]:
@@ -22,10 +38,10 @@ def wanted_ports(fabric: str, a: str, b: str, text: object) -> dict[str, int]:
             raise TopologyError(
                 f"{fabric}: edge {a} to {b}: ports is {text!r}, expected NODE:NUMBER", remedy=_SHAPE
             )
-        if not 1 <= int(number) <= _MAX_PORT:
+        if not 1 <= int(number) <= MAX_PORT:
             raise TopologyError(
                 f"{fabric}: edge {a} to {b} has port {number} of {node}, which does not exist",
-                remedy=f"use ports 1 to {_MAX_PORT}",
+                remedy=f"use ports 1 to {MAX_PORT}",
             )
         result[node] = int(number)
     return result
@@ -55,7 +71,7 @@ class PortNumbers:
         number = self._next.get(node, 1)
         while (node, number) in self._holders:
             number += 1
-        if number > _MAX_PORT:
-            raise TopologyError(f"{node} has more than {_MAX_PORT} links", remedy="use fewer links a node")
+        if number > MAX_PORT:
+            raise TopologyError(f"{node} has more than {MAX_PORT} links", remedy="use fewer links a node")
         self._next[node] = number + 1
         return number

@@ -35,7 +35,7 @@ class Holds:
 @final
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Effect of a collective on the arrays of its ranks, in place; all other elements keep their value.
+    """Change of the ranks' arrays by a collective; elements outside the pieces keep their value.
 
     Attributes:
         kind: Kind of collective.

@@ -214,7 +214,7 @@ def test_how_far_gpus_are_apart() -> None:
         ),
         (
             lambda: any_to_any(128, 2, radix=256),
-            "leaf0 has 256 neighbours, but a source route can address only 255 ports; use a smaller radix",
+            "leaf0 has 256 ports, but a source route can address only 255; use a smaller radix",
         ),
         (lambda: rail_only(64, 8, radix=4), "32 leaves of radix 4 are more than 3 tiers can join"),
         (

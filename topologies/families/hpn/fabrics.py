@@ -21,12 +21,10 @@ from itertools import combinations
 from math import ceil
 from typing import Annotated, final
 
-from topologies.errors import TopologyError
 from topologies.families.declaration import Source, Spec, bps, family, ns
 from topologies.families.full_mesh import LINK_DELAY_NS
 from topologies.families.hpn.shape import CABLE_LANES, SWITCH_LANES, Shape, Tors, planned
 from topologies.families.rails.domains import (
-    MAX_PORT,
     NIC_DELAY_NS,
     NIC_RATE_GBPS,
     SPINE_DELAY_NS,
@@ -37,6 +35,7 @@ from topologies.families.rails.domains import (
 from topologies.model import Fabric, NodeKind
 from topologies.model.address import CNA_BITS
 from topologies.model.places import NIC
+from topologies.model.port_numbers import check_ports
 from topologies.model.wiring import Wiring
 
 __all__ = ["HPN_HB_RATE_GBPS", "dcn_plus", "hpn"]
@@ -184,13 +183,7 @@ def _built(name: str, shape: Shape, rates: _Rates) -> Fabric:
     _cables(builder, shape, rates)
     groups = tuple((dimension,) for dimension in range(3 if shape.pods == 1 else 4))
     fabric = builder.fabric(name, host_delay_ps=rates.hb_delay_ps, groups=groups, remedies=_REMEDIES)
-    crowded = next((node for node in fabric.nodes if node.ports and node.ports[-1].number > MAX_PORT), None)
-    if crowded is not None:
-        raise TopologyError(
-            f"{name}: {crowded.name} has {crowded.ports[-1].number} ports, but a source route can address "
-            f"only {MAX_PORT}",
-            remedy="use fewer hosts or segments",
-        )
+    check_ports(fabric, "use fewer hosts or segments")
     return fabric
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, final
 
 from topologies.errors import TopologyError
 from topologies.families.declaration import Spec
-from topologies.model import AddressField, AddressPlan
-from topologies.model.address import CNA_BITS
+from topologies.model import AddressPlan
+from topologies.model.address import CNA_BITS, padded_plan
 
 __all__ = ["CABLE_LANES", "SWITCH_LANES", "Shape", "Tors", "planned"]
 
@@ -137,9 +137,7 @@ class Shape:
                 f" addresses need {CNA_BITS - pad} bits and have {CNA_BITS}",
                 remedy="use fewer Pods, segments or hosts",
             )
-        padding = [AddressField("pad", pad)] if pad else []
-        fields = (AddressField(name, count) for name, count in bits.items())
-        return AddressPlan((AddressField("class", 1), *padding, *fields))
+        return padded_plan(1, bits)
 
     def check(self) -> None:
         """Raise TopologyError if planes cannot divide the ToRs of a set, or Pods have no cores."""

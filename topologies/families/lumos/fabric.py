@@ -23,7 +23,6 @@ from topologies.families.full_mesh import LINK_DELAY_NS
 from topologies.families.lumos.core import WiringOfPorts, circulant, switch_name, with_maps
 from topologies.families.rails.domains import (
     HB_RATE_GBPS,
-    MAX_PORT,
     NIC_DELAY_NS,
     NIC_RATE_GBPS,
     RADIX,
@@ -38,9 +37,10 @@ from topologies.families.rails.domains import (
     Reconfiguration,
     SpineDelay,
 )
-from topologies.model import AddressField, AddressPlan, End, Fabric, NodeKind, OpticalSwitch
-from topologies.model.address import CNA_BITS
+from topologies.model import AddressPlan, End, Fabric, NodeKind, OpticalSwitch
+from topologies.model.address import CNA_BITS, padded_plan
 from topologies.model.places import NIC
+from topologies.model.port_numbers import MAX_PORT, check_ports
 from topologies.model.wiring import Wiring
 
 __all__ = ["CORE_DELAY_NS", "lumos"]
@@ -149,13 +149,7 @@ def lumos(
     fabric = builder.fabric(
         "lumos", host_delay_ps=hb_delay_ps, groups=((_RANK,), (1,), (_POD,)), remedies=_REMEDIES
     )
-    crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
-    if crowded is not None:
-        raise TopologyError(
-            f"lumos: {crowded.name} has {crowded.ports[-1].number} ports, but a source route can address "
-            f"only {MAX_PORT}",
-            remedy="use a smaller radix",
-        )
+    check_ports(fabric, "use a smaller radix")
     switches = tuple(
         OpticalSwitch(name, ends, 1, nic_rate_bps, ns(core_delay_ns), us(reconfiguration_us))
         for name, ends in optical.items()
@@ -209,9 +203,7 @@ class _Shape:
                 f"{CNA_BITS - pad} bits of {CNA_BITS}",
                 remedy="use fewer or smaller Pods",
             )
-        padding = [AddressField("pad", pad)] if pad else []
-        fields = AddressField("pod", pod), AddressField("domain", domain), AddressField("rank", rank)
-        return AddressPlan((AddressField("class", CLASS_BITS), *padding, *fields))
+        return padded_plan(CLASS_BITS, {"pod": pod, "domain": domain, "rank": rank})
 
     def gpus(self) -> Iterator[tuple[int, int, int]]:
         """Yield (Pod, domain, rank) of all accelerators, in the order of their numbers."""

@@ -11,9 +11,10 @@ from typing import Annotated, Literal, final
 from topologies.errors import TopologyError
 from topologies.families.clos import Clos
 from topologies.families.declaration import Spec
-from topologies.model import AddressField, AddressPlan, End, Fabric, NodeKind, OpticalSwitch
-from topologies.model.address import CNA_BITS
+from topologies.model import AddressPlan, End, Fabric, NodeKind, OpticalSwitch
+from topologies.model.address import CNA_BITS, padded_plan
 from topologies.model.places import NIC
+from topologies.model.port_numbers import MAX_PORT, check_ports
 from topologies.model.wiring import Wiring
 from topologies.transform.circuits import with_maps
 
@@ -52,8 +53,6 @@ SPINE_DELAY_NS = 500
 RECONFIGURATION_US = 10_000
 
 CLASS_BITS = 3
-# The source-route header carries an egress port in 8 bits.
-MAX_PORT = 255
 
 Inside = Annotated[Literal["mesh", "switch"], Spec("how the GPUs of an HB domain are joined")]
 HbSize = Annotated[int, Spec("GPUs of an HB domain, each of a different rail", at_least=2, at_most=MAX_PORT)]
@@ -254,13 +253,7 @@ class Domains:
         fabric = self._wiring.fabric(
             name, host_delay_ps=self._hb_delay_ps, groups=((0,), (1,)), remedies=_REMEDIES
         )
-        crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
-        if crowded is not None:
-            raise TopologyError(
-                f"{name}: {crowded.name} has {len(crowded.ports)} neighbours, but a source route can address "
-                f"only {MAX_PORT} ports",
-                remedy="use a smaller radix",
-            )
+        check_ports(fabric, "use a smaller radix")
         return self._crossed(fabric) if self._optical else fabric
 
     def _crossed(self, fabric: Fabric) -> Fabric:
@@ -336,6 +329,4 @@ def _plan(domains: int, size: int) -> AddressPlan:
             f"{domains} domains of {size}: addresses need {CNA_BITS - pad} bits of {CNA_BITS}",
             remedy="use fewer or smaller domains",
         )
-    padding = [AddressField("pad", pad)] if pad else []
-    fields = (AddressField("domain", domain), AddressField("rank", rank))
-    return AddressPlan((AddressField("class", first), *padding, *fields))
+    return padded_plan(first, {"domain": domain, "rank": rank})
