@@ -87,9 +87,9 @@ def allocate_by_spine(
 ) -> CircuitPlan:
     """Allocate circuits to the demand of each spine, `counts`, (H, P, P); few standing circuits move.
 
-    A spine whose demand did not change keeps its circuits. `ports`, `standing` and `working` mean what they
-    mean for `allocate`. PlanError names a spine, and a Pod that asks for more circuits than the working pairs
-    of the spine allow.
+    A spine whose demand did not change keeps its circuits. `ports`, `standing` and `working` are as in
+    `allocate`. PlanError names a spine, and a Pod that asks for more circuits than the working pairs of the
+    spine allow.
     """
     counts = np.asarray(counts)
     spines, n = counts.shape[0], counts.shape[-1]

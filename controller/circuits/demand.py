@@ -108,7 +108,7 @@ def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
 
 
 def saturate_demand(demand: Ints, ports: int) -> Ints:
-    """Return a demand, (N, N), plus circuits that are spread evenly over its unused ports.
+    """Return a demand, (N, N), plus circuits spread evenly over its unused ports.
 
     Repeatedly, the Pod with the most unused ports gets a circuit to the Pod to which it has the fewest
     circuits; ties go to the Pod with more unused ports. One port stays unused if the number of unused ports

@@ -55,7 +55,7 @@ class Nodes:
 
 
 def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
-    """Return the cheapest integers whose sums are within the bounds, close to `wish` among equal costs.
+    """Return the cheapest integers with sums within the bounds, close to `wish` among equal costs.
 
     Each item starts at its cheapest value. Blocks whose sums are then within the bounds are skipped, so
     unchanged blocks take little time. PlanError if no integers satisfy the bounds. If fractions satisfy them,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spread a demand between leaves over spines so that no link from a leaf to a spine is overloaded.
+"""Spread a demand between leaves over spines without overloading a link from a leaf to a spine.
 
 A leaf has tau links to each of H spines. If only the demand between Pods is spread over the spines, the
 demand of a leaf may concentrate on few spines (routing polarization). Spreading the demand between leaves
@@ -22,7 +22,7 @@ __all__ = ["leaf_plan", "leaf_spine_load", "leaf_split", "pod_centric_split"]
 
 
 def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
-    """Return the part of a demand between n leaves that each spine carries, (spines, n, n), symmetric.
+    """Return each spine's part, (spines, n, n), of a demand between n leaves; each part is symmetric.
 
     For even tau, a leaf has at most tau units of demand at each spine. PlanError names a leaf that asks for
     more than spines * tau.
@@ -32,7 +32,7 @@ def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
 
 
 def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None = None) -> CircuitPlan:
-    """Return a plan whose `counts` meet the bound of `leaf_split`, close to a standing plan.
+    """Return a plan close to a standing plan, with `counts` within the bound of `leaf_split`.
 
     `allocate` computes the plan and gives its guarantees: leaves take the role of Pods, and links of a leaf
     to a spine that of ports. PlanError unless tau is even and at least 2.
@@ -48,7 +48,7 @@ def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None 
 def pod_centric_split(
     leaves: Ints, leaves_per_pod: int, counts: Ints, rng: np.random.Generator | None = None
 ) -> Ints:
-    """Return the part of a demand between n leaves that each spine carries, (spines, n, n).
+    """Return each spine's part, (spines, n, n), of a demand between n leaves.
 
     This baseline ignores leaves. Each unit of demand between two Pods takes one of the circuits between them;
     `counts`, (spines, P, P), is the number of circuits by spine and Pods. Inside a Pod, units take the spines

@@ -49,7 +49,7 @@ def _bisect(matrix: Ints, pairs: int, standing: Ints | None) -> Ints:
 
 
 def _fewest_additions(matrix: Ints, standing: Ints) -> int:
-    """Return a lower bound on the number of circuits that an assignment adds."""
+    """Return a lower bound on the number of circuits added by an assignment."""
     slot, row = np.nonzero(standing >= 0)
     has = np.zeros_like(matrix)
     np.add.at(has, (row, standing[slot, row]), 1)
@@ -93,7 +93,7 @@ def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Int
 
 
 def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) -> None:
-    """Swap circuits of two pairs along a path, so that an odd port free in `other` becomes free in `k`.
+    """Swap circuits of two pairs along a path, to free in `k` an odd port now free in `other`.
 
     `column` is the Pod of the odd port.
     """

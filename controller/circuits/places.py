@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement of new circuits among standing circuits, one by one, so that few standing circuits move.
+"""Place new circuits among standing circuits, one by one, moving few standing circuits.
 
 A port is free if it is dark or holds a surplus circuit. A circuit goes to a slot where both its ports are
 free. If no slot has both free, the circuit takes a slot with one free port and displaces the circuit at the
@@ -37,7 +37,7 @@ _UNUSABLE = 64  # cost of a slot with a failed port; above the cost of any usabl
 def place_circuits(
     demand: Ints, maps: Ints, spines: Ints, *, either_way: bool, working: WorkingPorts | None = None
 ) -> tuple[Ints, bool]:
-    """Return maps, (slots, N), with the circuits that a demand, (N, N), adds, and whether all were placed.
+    """Return maps, (slots, N), with the new circuits of a demand, (N, N), and whether all were placed.
 
     The second result is also False if a spine's circuits between two Pods differ from the spine's share by
     two or more. Spines share the circuits in proportion to their slots.
@@ -81,7 +81,7 @@ def place_circuits(
 @final
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Circuits that need a new slot, at one level of the breadth-first search for a chain of moves.
+    """Circuits in need of a new slot, at one level of the breadth-first search for a chain of moves.
 
     Level 0 is the new circuit. Circuit e of a later level joins Pods `row[e]` and `col[e]`. It stands in
     `slot[e]`, where its `parent[e]`, a circuit of the previous level, displaces it. The parent uses the even
@@ -192,7 +192,7 @@ class _Placement:
         return True
 
     def _swap_path(self, slot: int, other: int, col: int, longest: int) -> list[_Link] | None:
-        """Return the circuits to exchange so that an odd port free in `other` becomes free in `slot`."""
+        """Return the circuits to exchange with slot `other` to free the odd port of Pod `col` in `slot`."""
         path: list[_Link] = []
         while not self._odd_free[col, slot]:
             row = int(self._row_of[slot, col])
@@ -268,7 +268,7 @@ class _Placement:
         self._remove_circuit(slot, *((i, j) if mine[slot] else (j, i)))
 
     def _spread(self, row: Ints, col: Ints, own: Ints | None = None) -> tuple[Ints, np.ndarray]:
-        """Count circuits from row to col in the spine of each slot, and mark spines that may get another.
+        """Count circuits from row to col in the spine of each slot, and mark spines with room for another.
 
         Both results have shape (circuits, slots). `own[e]` is the present slot of circuit e; the count leaves
         this circuit out.
@@ -287,7 +287,7 @@ class _Placement:
         return has[self._spine_of].T, allowed[self._spine_of].T
 
     def _chain(self, i: int, j: int, spine: int | None) -> list[tuple[int, int, int]]:
-        """Return moves that add a circuit between Pods i and j, and that move the circuits it displaces.
+        """Return a chain of moves to add a circuit between Pods i and j and to move displaced circuits.
 
         A move is (slot, Pod of the even end, Pod of the odd end). The new circuit comes first, then each
         circuit that the previous move displaces. The result is empty if no such chain was found.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocate a demand to working ports, and add circuits on ports that a demand leaves unused.
+"""Allocate a demand to working ports, and add circuits on ports left unused by the demand.
 
 If only whole pairs of switches fail, `allocate` keeps its guarantee for the remaining ports. Single failed
 ports break the guarantee: fitting all circuits is then an edge colouring with forbidden colours, which is

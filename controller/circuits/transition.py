@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross-connects for the demand of jobs, and plans of a circuit change that loses no frame (LumosCore).
+"""Cross-connects for the demand of jobs, and plans of a circuit change without frame loss (LumosCore).
 
 A change has two plans. The first plan uses only the circuits that stay, while the circuits that move are
 dark. The second plan uses the new circuits. Pods that keep their circuits keep their routes. If ports fail,
@@ -56,7 +56,7 @@ OpticalPort = tuple[str, int]
 @final
 @dataclass(frozen=True, slots=True)
 class CircuitShortage:
-    """A job that has fewer circuits between two Pods than its share `wanted`; the lower Pod comes first."""
+    """A job with fewer circuits between two Pods than its share `wanted`; the lower Pod comes first."""
 
     job: str
     pods: tuple[int, int]
@@ -142,7 +142,7 @@ def allocate_crossconnects(
 def unserved_pods(
     fabric: Fabric, traffic: NDArray[np.int64], dark: Set[OpticalPort] = frozenset()
 ) -> NDArray[np.bool_]:
-    """Return the pairs of Pods, as a mask (P, P), that get no circuit for their traffic with ports `dark`.
+    """Return a mask, (P, P), of pairs of Pods left without a circuit for their traffic by the `dark` ports.
 
     PlanError if a Pod has traffic with more Pods than it has ports. Without dark ports, all pairs of Pods get
     circuits, so no allocation is computed.
@@ -158,7 +158,7 @@ def unserved_pods(
 
 
 def _working_ports(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
-    """Return a mask, (H, K/2, P, 2), of the even and odd ports of each Pod's spine that are not `dark`."""
+    """Return a mask, (H, K/2, P, 2), of even and odd ports of each Pod's spine: False for `dark` ports."""
     core = core_of(fabric)
     works = np.ones((len(core.groups), core.ports // 2, 2, core.pods), bool)
     for h, group in enumerate(core.groups):
@@ -183,7 +183,7 @@ def standing_circuits(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[n
 def circuit_shortages(
     fabric: Fabric, jobs: Mapping[str, Demand], lit: NDArray[np.int64]
 ) -> tuple[CircuitShortage, ...]:
-    """Return the jobs that have fewer circuits between two Pods than they would have if all ports worked.
+    """Return the jobs with fewer circuits between two Pods than with all ports working.
 
     `lit`, (P, P), is the number of working circuits between Pods. Jobs that send between two Pods share the
     circuits in proportion to traffic, by highest averages. With fewer circuits, no job gets more.
@@ -212,7 +212,7 @@ def _highest_averages(count: int, weights: Mapping[str, int]) -> dict[str, int]:
 
 
 def keep_common_circuits(fabric: Fabric, circuits: Crossconnects) -> Fabric:
-    """Return the fabric with only the circuits that exist both now and after the change to `circuits`."""
+    """Return the fabric without the circuits to be removed by a change to `circuits`."""
     now = crossconnects(fabric)
     both = {
         name: {low: high for low, high in joined.items() if now[name].get(low) == high}
@@ -245,5 +245,5 @@ def replan(
 
 
 def table_updates(plan: Plan, installed: Mapping[str, Sequence[Entry]]) -> dict[str, Sequence[Update]]:
-    """Return the updates, by node, that turn the installed entries into the plan's entries."""
+    """Return the updates, by node, from the installed entries to the plan's entries."""
     return {name: diff(installed[name], entries) for name, entries in plan.entries.items()}

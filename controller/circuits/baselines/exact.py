@@ -27,9 +27,9 @@ def assign_exact(
     seconds: float = 60.0,
     nodes: int | None = None,
 ) -> Ints:
-    """Return maps like those of `assign_pairs` that keep the largest possible number of standing circuits.
+    """Assign circuits to pairs of optical switches, keeping the largest possible number of standing circuits.
 
-    PlanError if the solver proves no optimum within its limit.
+    The maps have the form of `assign_pairs`. PlanError if the solver proves no optimum within its limit.
 
     Args:
         matrix: Number of circuits from even to odd ports, (N, N).
@@ -53,7 +53,7 @@ def assign_exact(
 def allocate_exact(
     demand: Ints, spines: int, pairs: int, standing: Ints | None = None, *, seconds: float = 60.0
 ) -> Ints:
-    """Return maps, (spines * pairs, N), of a checked demand, (N, N), that keep the most standing circuits.
+    """Allocate a checked demand, (N, N), to maps, (spines * pairs, N), keeping the most standing circuits.
 
     Each spine is less than two circuits off its share between any two Pods, as in `allocate`. PlanError if
     the solver proves no optimum within `seconds`.
@@ -76,7 +76,7 @@ def allocate_exact(
 
 
 def allocate_most(demand: Ints, standing: Ints, working: WorkingPorts, *, nodes: int) -> Ints:
-    """Return maps, (slots, N), with the largest total worth of circuits that `working` ports allow.
+    """Return maps, (slots, N), with the largest total worth of circuits on `working` ports.
 
     A pair of Pods gets at most its circuits of the demand, (N, N). A circuit is worth 1, plus up to 0.5 if
     its Pods want few circuits, plus a small amount if it stands. PlanError if the solver proves no optimum
@@ -92,7 +92,7 @@ def allocate_most(demand: Ints, standing: Ints, working: WorkingPorts, *, nodes:
 
 @final
 class _Program:
-    """Integer program that maximises the worth of the chosen circuits; each slot is a partial permutation.
+    """Integer program to maximise the worth of the chosen circuits; each slot is a partial permutation.
 
     Unknown u is 1 if slot `slot[u]` joins the even port of Pod `row[u]` to the odd port of Pod `col[u]`. This
     circuit is worth `worth[u]`.

@@ -24,7 +24,7 @@ _EXACT_PODS = 8
 def allocate_uniform(
     demand: Ints, ports: int, method: Literal["exact", "greedy"] | None = None, *, seconds: float = 60.0
 ) -> tuple[int, Ints]:
-    """Return the number of circuits of a demand that the switches realise, and their maps, (ports, N).
+    """Return the number of realised circuits of a demand, and the maps of the switches, (ports, N).
 
     If switch k joins Pods i and j, `maps[k, i] = j` and `maps[k, j] = i`; -1 is dark. PlanError if `exact`
     takes longer than `seconds`.
@@ -51,7 +51,7 @@ def allocate_uniform(
 
 
 def dual_link_maps(maps: Ints) -> Ints:
-    """Convert maps, (pairs, P), to optical switches that hold both ports of a pair, (pairs, 2 P).
+    """Convert maps, (pairs, P), to optical switches with both ports of every Pod, (pairs, 2 P).
 
     Port 2 i of a converted switch is the even port of Pod i, and port 2 i + 1 is its odd port. Circuits join
     even to odd ports, so every demand can be realised, but a switch with n ports serves only n / 2 Pods. The
