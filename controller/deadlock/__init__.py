@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn rules, virtual lanes, and the channel dependency graph that proves a plan free of deadlock.
+"""Turn rules, virtual lanes, and the channel dependency graph to prove a plan free of deadlock.
 
 turn_rules        turns that a frame may take, and the VL on which it leaves
 stages            rules of fabrics with dimensions and tiers

@@ -63,7 +63,7 @@ class DependencyGraph:
 
     @property
     def waits(self) -> dict[Channel, frozenset[Channel]]:
-        """Channels for which each channel waits, by name. Use it for small fabrics only."""
+        """Channels awaited by each channel, by name. Use it for small fabrics only."""
         waiting: dict[int, set[Channel]] = {int(number): set() for number in np.flatnonzero(self.used)}
         for before, after in zip(self.before.tolist(), self.after.tolist(), strict=True):
             waiting[before].add(self.hops.channel(after))
@@ -80,7 +80,7 @@ class DependencyGraph:
 def path_graph(
     fabric: Fabric, paths: Iterable[Path], rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS
 ) -> DependencyGraph:
-    """Return the dependency graph of frames that enter each path on each of `entry_vls`.
+    """Return the dependency graph of frames entering each path on each of `entry_vls`.
 
     Raises:
         PlanError: The rules forbid a turn of a path.
@@ -112,7 +112,7 @@ def graph_of_pairs(hops: Hops, used: NDArray[np.bool_], pairs: Iterable[int]) ->
 def permitted_graph(
     fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS, u_turns: bool = True
 ) -> DependencyGraph:
-    """Return the graph of every turn that the rules allow; if it has no cycle, no routes deadlock.
+    """Return the graph of all permitted turns; if it has no cycle, no routes deadlock.
 
     A frame may enter at every node, on one of `entry_vls`. The graph includes U-turns by default, as tables
     cannot recognise a frame that goes back to its previous node; simple paths have no U-turns.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for a cycle among the turns that a rule set permits, for a whole fabric at once.
+"""Search for a cycle among the permitted turns of a rule set, for a whole fabric at once.
 
 `permitted_graph` has an edge for every pair of hops at a node: many millions if switches have many ports. The
 graph of this module is smaller: all hops with the same direction at a node share a vertex. Rules depend on
@@ -23,9 +23,9 @@ Integers = NDArray[np.int64]
 
 
 def permits_no_cycle(fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS) -> bool:
-    """Return whether the dependency graph of all turns that the rules allow has no cycle.
+    """Return whether the dependency graph of all permitted turns has no cycle.
 
-    It is the graph that `permitted_graph` returns, U-turns included; here only its reachable part is built.
+    The graph is that of `permitted_graph`, U-turns included, but only its reachable part is built.
     """
     hops = Hops(fabric, rules)
     if not len(hops):

@@ -5,8 +5,8 @@ Ranks follow up*/down* routing (Schroeder et al., Autonet, 1991): a node nearer 
 So every node except the root has a neighbour of higher rank. A fabric with switches may also be ranked by
 tier.
 
-Of several rankings, the ranking with the shortest detours is used: with the fewest hops beyond shortest paths
-on two lanes and, if several have as few, on one lane.
+Of several rankings, the ranking with the shortest detours is used: the fewest hops beyond shortest paths on
+two lanes. Ties go to the fewest such hops on one lane.
 """
 
 from collections import deque
@@ -48,7 +48,7 @@ class RankOrder:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Numbers of the groups that the fabric has, ascending."""
+        """Numbers of the fabric's groups, ascending."""
         return (_GROUP,)
 
     @property

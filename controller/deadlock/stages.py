@@ -53,7 +53,7 @@ class StageOrder:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Numbers of the groups that the fabric has, ascending."""
+        """Numbers of the fabric's groups, ascending."""
         return tuple(sorted(set(self.stages.values())))
 
     @property
@@ -160,7 +160,7 @@ def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
 
 @computed_once
 def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> Set[Stage]:
-    """Return the stages of all hops of a fabric, including circuits that optical switches may set up."""
+    """Return the stages of all hops of a fabric, including possible circuits of optical switches."""
     stages: set[Stage] = set()
     seen: set[tuple[int, int, int, int, int | None]] = set()
     for link in fabric.links:

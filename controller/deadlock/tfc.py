@@ -103,7 +103,7 @@ def analyse(
     *,
     refused: bool = True,
 ) -> Analysis:
-    """Count the paths that the rules admit, and look for a cycle in their channel dependency graph.
+    """Count the admitted paths of a fabric, and look for a cycle in their channel dependency graph.
 
     The paths are all simple paths of up to `max_hops` hops from the sources to all endpoints.
 
@@ -143,7 +143,7 @@ _Shape = tuple[tuple[int | None, ...], int]
 
 @final
 class _PathCounter:
-    """Search that follows and counts the paths of a fabric."""
+    """Depth-first search to follow and count the paths of a fabric."""
 
     def __init__(self, fabric: Fabric, rules: RuleSet, max_hops: int, refused: bool) -> None:
         self._hops = Hops(fabric, rules)
@@ -177,7 +177,7 @@ class _PathCounter:
         way: int,
         vl: int,
     ) -> None:
-        """Extend a path by each hop that leaves its last node, and count the paths that end at an endpoint.
+        """Extend a path by each hop from its last node, and count the paths to endpoints.
 
         Args:
             node: Last node of the path.
@@ -246,7 +246,7 @@ def _class(dimensions: Sequence[int | None], height: int) -> PathClass:
 @final
 @dataclass(frozen=True, slots=True)
 class DimensionOrders:
-    """Orders of dimensions admitted for shortest paths between nodes that differ in every dimension.
+    """Orders of dimensions admitted for shortest paths between nodes without equal coordinates.
 
     `share` is the admitted part of all (pair, order) combinations. `fewest` is the least number of admitted
     orders of a pair, out of `orders`.
@@ -258,7 +258,7 @@ class DimensionOrders:
 
 
 def admitted_orders(fabric: Fabric, rules: RuleSet) -> DimensionOrders:
-    """Count the orders of dimensions that the rules admit in a full mesh; a mesh among switches is ignored.
+    """Count the admitted orders of dimensions in a full mesh; a mesh among switches is ignored.
 
     Admission depends only on the directions of hops, and in a full mesh as many pairs go up in a dimension as
     go down. Pairs of opposite corners at coordinates 0 and 1 therefore represent all pairs.

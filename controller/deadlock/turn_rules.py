@@ -66,7 +66,7 @@ Turns = Mapping[tuple[Direction, Direction, int], int]
 
 
 class VlIncrement(Enum):
-    """Event that moves a frame to the next VL of its class.
+    """Condition for a frame to move to the next VL of its class.
 
     TABLE: a user's table of turns gives the next VL of each turn instead.
     """
@@ -82,7 +82,7 @@ class HopOrder(Protocol):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Numbers of the groups that the fabric has, ascending."""
+        """Numbers of the fabric's groups, ascending."""
         ...
 
     @property
@@ -136,7 +136,7 @@ class RuleSet:
         return self.increment is VlIncrement.VALLEY and self.order.widest_mesh // 2 >= self.vls
 
     def next_vl(self, arriving: Direction, leaves: Direction, vl: int) -> int | None:
-        """Return the VL on which a frame on `vl` leaves, or None for a forbidden turn."""
+        """Return the VL after a turn of a frame on `vl`, or None for a forbidden turn."""
         if self.increment is VlIncrement.TABLE and leaves != HOST:
             following = self.turns.get((arriving, leaves, vl % CLASS_VLS))
             return None if following is None else vl - vl % CLASS_VLS + following
