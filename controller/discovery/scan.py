@@ -62,7 +62,7 @@ class Discovered:
 
 @final
 class TopologyScan:
-    """Topology scan from the root, the node to which the driver is attached.
+    """Topology scan from the root, the node attached to the driver.
 
     At first no other node is known. `hops` is the width of a hop in the paths of requests.
     """
