@@ -3,6 +3,6 @@
 
 pipeline    executable specification of the P4 programs: table lookups, hash, decisions of one pass
 next_hop    next hops and paths of frames, read from table entries by the pipeline
-ecmp_paths  paths of all pairs through switches that choose by hash (ECMP), as arrays
+ecmp_paths  paths of all pairs through ECMP switches, as arrays
 ecmp        next hops of ECMP switches for one destination at a time, without table entries
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Next hops of a switch that chooses by hash (ECMP), for one destination at a time, without table entries.
+"""Next hops of an ECMP switch for one destination at a time, computed without table entries.
 
 After a failure, every source of an ECMP fabric computes the next hops of the switches on its paths. Sources
 may know of different failed links. Sources that know of the same failed links near a switch share the
@@ -24,7 +24,7 @@ __all__ = ["EcmpGroup", "EcmpTable"]
 @final
 @dataclass(frozen=True, slots=True)
 class EcmpGroup:
-    """Neighbours among which a switch chooses by hash; empty if the switch has no route.
+    """Neighbours in an ECMP group of a switch; empty if the switch has no route.
 
     A neighbour behind parallel links is listed once for each link. Of n elements, a frame takes element
     `(hash >> shift & mask) % n`.
@@ -51,7 +51,7 @@ class EcmpTable:
     Args:
         finder: Path finder of the fabric; it needs to know only the failed links near the switch.
         node: Name of the switch.
-        lookups: Segments of the switch, and the first bit of the hash by which the switch chooses.
+        lookups: Segments of the switch, and the first hash bit used by the switch.
     """
 
     def __init__(self, finder: PathFinder, node: str, lookups: Lookups) -> None:
@@ -69,7 +69,7 @@ class EcmpTable:
         self._groups: dict[NextHop, EcmpGroup] = {}
 
     def group_of(self, finder: PathFinder, address: int) -> EcmpGroup:
-        """Return the group of a destination address, given the failed links that `finder` knows.
+        """Return the ECMP group of a destination address under the finder's failed links.
 
         If some neighbours have withdrawn a route to the address, the group leaves these neighbours out,
         unless a segment has a longer prefix than the route.
@@ -81,7 +81,7 @@ class EcmpTable:
         return self._group(withdrawn[1])
 
     def _segment(self, address: int) -> Segment | None:
-        """Return the segment with the longest prefix that matches an address, or None."""
+        """Return the longest-prefix match of an address among the segments, or None."""
         for rest, segments in self._by_length:
             if (segment := segments.get(address >> rest)) is not None:
                 return segment

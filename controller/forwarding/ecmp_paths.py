@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow the paths of the 16 buckets of many pairs at once, through switches that choose by hash."""
+"""Follow the paths of the 16 buckets of many pairs at once, through ECMP switches."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 def port_of_bucket(bucket: int, ports: int) -> int:
     """Return the number of the source's port for a bucket, from 0 to `ports` - 1.
 
-    The numbers of buckets that any two ports get differ by at most 1.
+    The numbers of buckets of any two ports differ by at most 1.
     """
     rotated = bucket >> _PORT_BIT | (bucket & (1 << _PORT_BIT) - 1) * (BUCKETS >> _PORT_BIT)
     return rotated % ports

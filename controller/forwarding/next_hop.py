@@ -20,27 +20,27 @@ class TableSource(Protocol):
 
     @property
     def finder(self) -> PathFinder:
-        """Path finder that knows the fabric and its failed links."""
+        """Path finder over the fabric's working links."""
         ...
 
     @property
     def cache(self) -> dict[Hashable, object]:
-        """Results that `computed_once` stores, by function and arguments."""
+        """Results of `computed_once`, by function and arguments."""
         ...
 
     def address_entries(self, node: str) -> tuple[Entry, ...]:
-        """Return a node's entries in the tables that map addresses to egress ports."""
+        """Return a node's table entries for mapping destination addresses to egress ports."""
         ...
 
     def ecmp_table(self, node: str) -> EcmpTable | None:
-        """Return the groups of a switch that chooses by hash; None if callers must read its table entries."""
+        """Return the ECMP groups of a switch; None if callers must read its table entries."""
         ...
 
 
 def next_hop(
     tables: TableSource, node: str, destination: str, source: str | None = None, lb: int = 0
 ) -> str | None:
-    """Return the neighbour to which the tables of a node send a frame.
+    """Return the next hop of a frame by the tables of a node.
 
     The result is None at the destination, and if no entry matches. If the node chooses from a group, the hash
     of source, destination and `lb` selects the member.
@@ -68,7 +68,7 @@ def next_hop(
 
 
 def port_choice(tables: TableSource, node: str, destination: str) -> PortChoice | None:
-    """Return the egress ports from which the hash chooses at a node; None if no entry matches."""
+    """Return a node's choice of egress ports for a destination; None if no entry matches."""
     action = _routing_action(tables, node, destination)
     if isinstance(action, DropReason):
         return None
@@ -86,7 +86,7 @@ def neighbour_at(fabric: Fabric, node: str, port: int) -> str | None:
 
 
 def table_path(tables: TableSource, source: str, destination: str, lb: int = 0, begun: Path = ()) -> Path:
-    """Return the path on which table entries forward a frame, with at most MAX_HOPS hops.
+    """Return the path of a frame by the table entries, with at most MAX_HOPS hops.
 
     The path ends early at a node without a matching entry. `begun` is the first part of the path, chosen by a
     source route; if `begun` is empty, the path begins at `source`.
@@ -124,7 +124,7 @@ def table_paths(
 
 
 def _hops(tables: TableSource, node: str, source: str, destination: str, lb: int, most: int) -> Iterator[str]:
-    """Yield the nodes that a frame visits after `node`, `most` at most."""
+    """Yield the nodes of a frame's path after `node`, `most` at most."""
     for _ in range(most):
         following = next_hop(tables, node, destination, source, lb)
         if following is None:
@@ -134,14 +134,14 @@ def _hops(tables: TableSource, node: str, source: str, destination: str, lb: int
 
 
 def _group(tables: TableSource, node: str, destination: str) -> EcmpGroup | None:
-    """Return the group of a destination at a switch that chooses by hash; None at any other node."""
+    """Return the ECMP group of a destination at a node; None if the node has no ECMP table."""
     table, finder = tables.ecmp_table(node), tables.finder
     return None if table is None else table.group_of(finder, finder.fabric.node(destination).address)
 
 
 @computed_once
 def _routing_action(tables: TableSource, node: str, destination: str) -> Entry | DropReason:
-    """Return the entry that gives a node's port or group for a destination, or the reason of a drop."""
+    """Return the entry with a node's port or group for a destination, or the reason of a drop."""
     return _pipeline(tables, node).routing_action(tables.finder.fabric.node(destination).address)
 
 
@@ -152,5 +152,5 @@ def _ports_of(tables: TableSource, node: str, action: Entry) -> PortChoice | Dro
 
 @computed_once
 def _pipeline(tables: TableSource, node: str) -> Pipeline:
-    """Return a node's pipeline with the entries that map addresses to egress ports."""
+    """Return a node's pipeline, with the node's address entries as its tables."""
     return Pipeline(Tables(tables.address_entries(node)))

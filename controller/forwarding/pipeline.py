@@ -72,7 +72,7 @@ class DropReason(IntEnum):
 
 
 class Frame(NamedTuple):
-    """Header fields of a frame that the programs read.
+    """Header fields of a frame, as read by the programs.
 
     `length` is LPH.length; if `length` is None, it is neither updated nor checked. The class is a named tuple
     for speed, as every hop creates a new frame.
@@ -92,7 +92,7 @@ class Frame(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Egress port of a frame, and the frame with the fields with which it leaves."""
+    """Egress port of a frame, and the frame with its fields on departure."""
 
     port: int
     frame: Frame
@@ -101,7 +101,7 @@ class Departure:
 @final
 @dataclass(frozen=True, slots=True)
 class PortChoice:
-    """Egress ports from which the hash chooses: `ports[hash >> shift & (len(ports) - 1)]`.
+    """Egress ports to choose from by hash: `ports[hash >> shift & (len(ports) - 1)]`.
 
     The number of ports is a power of two; a port may be repeated.
     """
@@ -115,7 +115,7 @@ class PortChoice:
 
 
 def frame_hash(scna: int, dcna: int, lb: int) -> int:
-    """Return the hash by which switches choose the egress port of a frame with lb_mode 0.
+    """Return the ECMP hash of a frame with lb_mode 0, for the choice of its egress port.
 
     The hash is the low 16 bits of the CRC-32 of scna, dcna and lb (2, 2 and 1 bytes).
     """
@@ -213,7 +213,7 @@ class Tables:
         return [entry for entry in self._entries.values() if entry.table == table]
 
     def lookup(self, table: str, **key: int) -> Entry | None:
-        """Return the entry of a table that matches the key, or None.
+        """Return the matching entry of a table for a key, or None.
 
         The fields of the key must be in the table's order. Of several matching entries, the highest priority
         wins, then the longest prefix.
@@ -309,7 +309,7 @@ class Pipeline:
         return port if isinstance(port, DropReason) else self.depart(frame, ingress_port, port)
 
     def _pushed(self, frame: Frame) -> Frame | DropReason:
-        """Return the frame with the source route that `all_path` has for it; unchanged without an entry."""
+        """Return the frame with its source route from table `all_path`; unchanged without an entry."""
         entry = self.tables.lookup("all_path", dcna=frame.dcna, bucket=frame.lb % BUCKETS)
         if entry is None:
             return frame
@@ -318,12 +318,12 @@ class Pipeline:
         return _with_route(frame, route, HEADER_BYTES)
 
     def table_port(self, frame: Frame) -> int | DropReason:
-        """Return the egress port that the tables choose for a frame whose source route names no port."""
+        """Return the egress port by the tables, for a frame without a port in its source route."""
         action = self.routing_action(frame.dcna)
         return action if isinstance(action, DropReason) else self.port_of(action, frame)
 
     def port_of(self, action: Entry, frame: Frame) -> int | DropReason:
-        """Return the egress port of a frame whose destination has this routing action."""
+        """Return the egress port of a frame under the routing action of its destination."""
         if not SET_GROUP.is_called_by(action):
             return _parameter(action, "port")
         ports = self.ports_of(action)
@@ -344,7 +344,7 @@ class Pipeline:
         return PortChoice(tuple(ports[value % len(ports)] for value in values), _parameter(action, "shift"))
 
     def routing_action(self, dcna: int) -> Entry | DropReason:
-        """Return the entry that names the port or the group for a destination address, or a drop reason."""
+        """Return the entry with the port or the group of a destination address, or a drop reason."""
         rail = self.tables.lookup("rail", dcna=dcna)
         if rail is not None and FOREIGN_RAIL.is_called_by(rail):
             return DropReason.FOREIGN_RAIL
