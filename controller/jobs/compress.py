@@ -138,7 +138,7 @@ def _partition(weights: Floats, levels: int) -> tuple[float, Ints]:
 
 
 def best_cut(weights: Floats, levels: int) -> Ints:
-    """Return the levels of the best cut that inverts no priority, by trying all assignments of levels.
+    """Return levels with the largest weight between levels and no priority inverted, by exhaustive search.
 
     Raises:
         PlanError: `levels` is below 1, or there are more than two million assignments.

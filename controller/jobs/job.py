@@ -94,12 +94,12 @@ class Job:
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
-        """Mask of the candidates that exist, (flows, candidates); False if `paths` has only -1."""
+        """Mask of existing candidates, (flows, candidates); False if `paths` has only -1."""
         return np.asarray((self.paths >= 0).any(axis=2))
 
     @property
     def port_seconds(self) -> float:
-        """Seconds in which the largest flow passes its port."""
+        """Seconds for the largest flow to pass its port."""
         return float(self.amounts.max(initial=0.0)) / self.port
 
     @property
@@ -147,7 +147,7 @@ def link_loads(job: Job, choice: Ints, links: int) -> Floats:
 
 
 def bottleneck_seconds(job: Job, choice: Ints, rates: Floats) -> float:
-    """Return t_j, the seconds in which a job without other jobs sends an iteration's traffic.
+    """Return t_j, the seconds for a job alone to send the traffic of an iteration.
 
     The most loaded link decides, or the port of the largest flow; t_j is 0 without flows.
     """

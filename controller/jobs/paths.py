@@ -4,9 +4,9 @@
 Published (Crux, section 4.1): jobs choose one after another, the most GPU-intensive job first. Each job takes
 the least congested path, given the paths of earlier jobs.
 
-The measure of congestion is ours. Each earlier job adds the share of time for which the job, without other
-jobs, keeps the link busy. Flows of the choosing job send at the same time, so they add the share of the job's
-sending time, not of its whole iteration.
+The measure of congestion is ours. Each earlier job adds to a link the share of its iteration for which it
+keeps the link busy without other jobs. Flows of the choosing job send at the same time, so they add their
+share of the job's sending time, not of its whole iteration.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def largest_flow_seconds(job: Job, rates: Floats) -> float:
 
 
 def _uncontended_seconds(job: Job, most: float) -> float:
-    """Return the seconds of an iteration whose flows share no links; the largest flow takes `most`."""
+    """Return the seconds of an iteration without shared links; its largest flow takes `most` seconds."""
     return iteration_seconds(job.compute, most, job.overlap)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start shifts on a common circle of time, so that jobs that share links send in turns (CASSINI).
+"""Start shifts on a common circle of time, for jobs to send in turns on shared links (CASSINI).
 
 CASSINI (NSDI 2024, recalled) puts the jobs that share a link on a circle of time. The perimeter of the circle
 is the least common multiple of the jobs' iteration times. CASSINI rotates the jobs on the circle so that
@@ -79,7 +79,7 @@ def interleaving_shifts(
 
 
 def circle_turns(circle: float, length: float) -> int:
-    """Return the whole number of iterations of `length` seconds that fill a circle within TOLERANCE, or 0."""
+    """Return how many whole iterations of `length` seconds fill a circle within TOLERANCE, or 0."""
     turns = round(circle / length)
     return turns if turns and abs(circle / length / turns - 1) <= TOLERANCE else 0
 
@@ -97,7 +97,7 @@ def _rounds(first: int, length: Floats, others: Ints) -> int:
 
 
 def _members(first: int, length: Floats, circle: float, sharing: np.ndarray) -> list[int]:
-    """Return job `first` and the jobs that fit the circle and are connected to `first` by shared links.
+    """Return the group of job `first`: jobs connected to it by shared links, if they fit the circle.
 
     A connection may lead through other members.
     """
@@ -111,7 +111,7 @@ def _members(first: int, length: Floats, circle: float, sharing: np.ndarray) -> 
 
 
 def _active(job: Job, length: float, sending: float, late: float, moments: Floats) -> Floats:
-    """Return 1 for each moment at which a job with start shift `late` sends, else 0; times in seconds."""
+    """Return 1 for each moment of sending of a job with start shift `late`, else 0; times in seconds."""
     return (((moments - late) % length - (1 - job.overlap) * job.compute) % length < sending).astype(float)
 
 

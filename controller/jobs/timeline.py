@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact event-driven simulation of jobs that share links; each job computes and sends in every iteration.
+"""Exact event-driven simulation of jobs on shared links; each job computes and sends in every iteration.
 
 All flows of a job advance together, as fast as the job's most congested link allows (Crux, section 3.3). A
 link serves priority levels strictly in order. If a link cannot serve in full all jobs of a level that use the
@@ -163,7 +163,7 @@ def _speeds(ranks: list[list[_JobState]]) -> dict[_JobState, float]:
 
 
 def _seconds_to_event(state: _JobState, speed: float) -> float:
-    """Return the seconds until the next event of a job that sends at `speed`."""
+    """Return the seconds until the next event of a job sending at `speed`."""
     if state.wait > 0:
         return state.wait
     seconds = state.tail if state.tail > 0 else np.inf
@@ -173,7 +173,7 @@ def _seconds_to_event(state: _JobState, speed: float) -> float:
 
 
 def _advance(state: _JobState, step: float, speed: float) -> None:
-    """Advance a job by `step` seconds, in which it sends at `speed`."""
+    """Advance a job by `step` seconds, at sending speed `speed`."""
     scale = _ROUNDING * state.shape.iteration
     if state.wait > 0:
         state.wait = _subtract(state.wait, step, scale)
@@ -208,7 +208,7 @@ def job_profiles(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list
 
 
 def utilisation(jobs: Sequence[Job], schedule: Schedule, rates: Floats, seconds: float) -> float:
-    """Return the share of `seconds` for which an accelerator computes, averaged over all accelerators."""
+    """Return the share of `seconds` spent computing, averaged over all accelerators."""
     ran = simulate(job_profiles(jobs, schedule, rates), schedule.levels.tolist(), seconds)
     gpus = np.array([job.gpus for job in jobs], float)
     return float(gpus @ ran.computed / (gpus.sum() * seconds))
