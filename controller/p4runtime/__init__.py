@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime client that writes plans into switches; it loads gRPC, so import it by its name.
+"""P4Runtime client to write plans into switches; import it by its name, as it loads gRPC.
 
 client          one client for every device of a fabric
 device          one device: its stream, its calls, and errors that name the node

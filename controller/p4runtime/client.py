@@ -114,7 +114,7 @@ class P4RuntimeClient:
         return stub
 
     def push_pipeline(self, programs: Mapping[str, ProgramFiles]) -> None:
-        """Load each node's program, which clears its tables, counters and registers."""
+        """Load each node's program; this clears the node's tables, counters and registers."""
         parsed: dict[ProgramFiles, tuple[P4Info, p4r.ForwardingPipelineConfig]] = {}
         for files in programs.values():
             if files not in parsed:
@@ -233,7 +233,7 @@ class P4RuntimeClient:
         run(self._device(node).barrier())
 
     def packet_in(self, node: str, timeout: float | None = None) -> PacketIn:
-        """Return the next packet-in of a node, in the order in which the switch sent them.
+        """Return the next packet-in of a node, in the order of sending by the switch.
 
         InstallError after `timeout` seconds, by default the client's timeout.
         """

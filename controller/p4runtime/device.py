@@ -102,7 +102,7 @@ class Device:
         await self._arbitrate()
 
     async def close(self) -> None:
-        """End the stream, so that the server forgets the election id."""
+        """End the stream; the server then forgets the election id."""
         if self._reader is None:
             return
         # After done_writing(), the stream ends only when the server has forgotten the election id.
@@ -237,7 +237,7 @@ class Device:
 
     @property
     def info(self) -> P4Info | None:
-        """The p4info that was pushed to the switch or read from it; None before that."""
+        """The p4info pushed to the switch or read from it; None before."""
         return self._info
 
     async def _p4info(self) -> P4Info:

@@ -61,7 +61,7 @@ def _show(match: Match) -> str:
 
 
 def unknown(kind: str, name: str, among: Iterable[str] | Sequence[str]) -> InstallError:
-    """Return the error for a name that the p4info lacks; its remedy suggests similar names of `among`."""
+    """Return the error for a name missing from the p4info; its remedy suggests similar names of `among`."""
     close = get_close_matches(name, list(among), n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(sorted(among)) or 'none'}"
     return InstallError(f"{kind} {name} is not in the p4info", remedy=hint)
@@ -114,7 +114,7 @@ class ActionEncoder:
         object.__setattr__(self, "_members", {})
 
     def call(self, entry: Entry) -> bytes:
-        """Return the serialised field `action` of a TableEntry that calls this action."""
+        """Return the serialised field `action` of a TableEntry with a call of this action."""
         known = self._calls.get(id(entry.params))
         if known is not None:
             return known[1]
@@ -125,7 +125,7 @@ class ActionEncoder:
         return content
 
     def member(self, entry: Entry, params: Params) -> bytes:
-        """Return a serialised member of an action set that calls this action."""
+        """Return a serialised member of an action set with a call of this action."""
         known = self._members.get(id(params))
         if known is not None:
             return known[1]

@@ -21,7 +21,7 @@ _PREFIX = "local:"
 
 
 class Service(Protocol):
-    """The methods of P4RuntimeServicer that a controller calls; `context` is only for abort()."""
+    """The methods of P4RuntimeServicer called by a controller; `context` is only for abort()."""
 
     def SetForwardingPipelineConfig(
         self, request: p4r.SetForwardingPipelineConfigRequest, context: Any
@@ -40,7 +40,7 @@ class Service(Protocol):
         ...
 
     def Read(self, request: p4r.ReadRequest, context: Any) -> AsyncIterator[p4r.ReadResponse]:
-        """Yield the entities that a request selects."""
+        """Yield the entities selected by a request."""
         ...
 
     def ReadSerialised(self, request: p4r.ReadRequest, context: Any) -> AsyncIterator[bytes]:
@@ -71,7 +71,7 @@ def withdraw(address: str) -> None:
 
 
 def is_local(address: str) -> bool:
-    """Return whether an address has the form that offer() returns."""
+    """Return whether an address has the form of local addresses, as returned by offer()."""
     return address.startswith(_PREFIX)
 
 
@@ -102,7 +102,7 @@ class LocalError(grpc.RpcError):
 @final
 @dataclass(slots=True)
 class DirectPackets:
-    """Functions that pass packet-outs to a service and packet-ins to its client, in the caller's thread.
+    """Functions to pass packet-outs to a service and packet-ins to its client, in the caller's thread.
 
     Each side sets the function that receives its packets. A testbed in virtual time sends and receives many
     thousands of packets in a row; passing each packet through the event loop would take most of the time.
@@ -114,7 +114,7 @@ class DirectPackets:
 
 @final
 class _Context:
-    """The part of a gRPC servicer context that a service uses, and `packets` for direct passing."""
+    """The part of a gRPC servicer context used by a service, and `packets` for direct passing."""
 
     def __init__(self, packets: DirectPackets | None = None) -> None:
         self.packets = packets
@@ -160,7 +160,7 @@ class LocalStub:
         return self._service().Write(request, _Context())
 
     def Read(self, request: p4r.ReadRequest, timeout: float | None = None) -> AsyncIterator[p4r.ReadResponse]:
-        """Yield the entities that a request selects."""
+        """Yield the entities selected by a request."""
         return self._service().Read(request, _Context())
 
     def ReadSerialised(self, request: p4r.ReadRequest, timeout: float | None = None) -> AsyncIterator[bytes]:

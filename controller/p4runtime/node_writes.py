@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serialise the updates of several nodes whose tables are filled or changed at once."""
+"""Serialise the updates of several nodes at once, to fill or change their tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise
@@ -78,7 +78,7 @@ class NodeWrites:
         return batches
 
     def _following(self, node: str, info: P4Info, count: int) -> Iterator[tuple[str, tuple[Part, ...]]]:
-        """Yield next nodes with the program of `node`, and their parts: up to _ENTRIES_AT_ONCE entries."""
+        """Yield next nodes with the program of `node`, and their parts; at most _ENTRIES_AT_ONCE entries."""
         for other in islice(self._nodes, self._positions[node] + 1, None):
             written = self._written[other]
             count += len(written)

@@ -97,7 +97,7 @@ class P4Info:
     @classmethod
     @lru_cache(maxsize=16)
     def parse(cls, text: bytes) -> "P4Info":
-        """Parse the text form that p4c writes; equal texts give the same object."""
+        """Parse a p4info in the text form of p4c; equal texts give the same object."""
         message = p4i.P4Info()
         try:
             text_format.Parse(text.decode(), message)
@@ -128,7 +128,7 @@ class P4Info:
         return self._table(entry).encode_update(kind, entry)
 
     def encode_installing(self, entries: Sequence[Entry]) -> bytes:
-        """Return the joined serialised updates that install entries in empty tables."""
+        """Return the joined serialised updates to install entries in empty tables."""
         parts = parts_of(entries)
         if parts is not None:
             return b"".join(part.data for part in self.encode_nodes([parts])[0])
@@ -191,7 +191,7 @@ class P4Info:
         return known[1]
 
     def _installing_updates(self, entries: Sequence[Entry]) -> list[bytes]:
-        """Return the serialised update that installs each entry in an empty table.
+        """Return the serialised updates to install entries in empty tables, one for each entry.
 
         Nodes of a fabric share most entry objects, so updates are cached by object.
         """

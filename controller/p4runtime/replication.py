@@ -9,7 +9,7 @@ __all__ = ["multicast_group"]
 
 
 def multicast_group(number: int, ports: Sequence[int]) -> p4r.PacketReplicationEngineEntry:
-    """Return multicast group `number`, which copies a frame to each of `ports`."""
+    """Return multicast group `number`, copying a frame to each of `ports`."""
     group = p4r.MulticastGroupEntry(multicast_group_id=number)
     for instance, port in enumerate(ports, 1):
         group.replicas.add(egress_port=port, instance=instance)

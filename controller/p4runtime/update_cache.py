@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serialised updates that install entries, kept for further runs with the same plan."""
+"""Cache the serialised updates to install a plan, for further runs with the same plan."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar, final
@@ -36,7 +36,7 @@ class UpdateCache:
         self._by_node: dict[str, tuple[P4Info, Written, Batches]] = {}
 
     def find(self, node: str, info: P4Info, entries: Written) -> Batches | None:
-        """Return the kept batches that install these entries in a node, or None."""
+        """Return the kept batches for installing these entries in a node, or None."""
         kept = self._by_node.get(node)
         return kept[2] if kept is not None and kept[0] is info and kept[1] is entries else None
 
