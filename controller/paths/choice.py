@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a forwarding scheme that standby paths, overflow paths and repathing use."""
+"""The part of a forwarding scheme used by standby paths, overflow paths and repathing."""
 
 from typing import Protocol
 
@@ -15,7 +15,7 @@ class PathChoice(Protocol):
 
     @property
     def finder(self) -> PathFinder:
-        """Finder of paths over the links that work."""
+        """Finder of paths over the working links."""
         ...
 
     @property
@@ -24,7 +24,7 @@ class PathChoice(Protocol):
         ...
 
     def candidates(self, source: str, destination: str) -> list[Path]:
-        """Return the paths among which a source may share its traffic; empty when none works."""
+        """Return the candidate paths for a source's traffic to a destination; empty if no path works."""
         ...
 
     def uses_longer_paths(self, source: str, destination: str) -> bool:
@@ -32,5 +32,5 @@ class PathChoice(Protocol):
         ...
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the permitted paths with a number of hops, for pairs that use longer paths."""
+        """Return the permitted paths with `hops` hops, for pairs with `uses_longer_paths`."""
         ...

@@ -25,13 +25,13 @@ def distance(fabric: Fabric, source: str, destination: str) -> int:
 
 
 def differing_coordinates(fabric: Fabric, source: str, destination: str) -> int:
-    """Return the number of coordinates in which two nodes differ: in a mesh no path has fewer hops."""
+    """Return the number of differing coordinates of two nodes: in a mesh no path has fewer hops."""
     a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
     return sum(x != other for x, other in zip(a, b, strict=True))
 
 
 def until_first_switch(fabric: Fabric, path: Path) -> Path:
-    """Return a path up to its first switch; all of it when it visits no switch."""
+    """Return a path up to its first switch; the whole path if it visits no switch."""
     first = next((index for index, name in enumerate(path) if fabric.node(name).is_switch), len(path))
     return path[: first + 1]
 
@@ -50,7 +50,7 @@ def neighbour_set(fabric: Fabric, node: str) -> frozenset[str]:
 
 @final
 class PathFinder:
-    """Paths over the links that have not failed.
+    """Paths over the working links of a fabric.
 
     `hashing` says which bits of the hash the switches use. If `up_first` is true, the turn rules make the
     tables send up hops before down hops (RuleSet.up_first). `cache` has the results of `computed_once`, which
@@ -85,7 +85,7 @@ class PathFinder:
         self.cache: dict[Hashable, object] = {}
 
     def neighbours(self, node: str) -> Mapping[str, None]:
-        """Return the neighbours to which a link works, in the order of the node's ports."""
+        """Return the neighbours over working links, in the order of the node's ports."""
         neighbours = self._neighbours.get(node)
         if neighbours is None:
             cut = self._lost_neighbours.get(node, ())
@@ -97,7 +97,7 @@ class PathFinder:
 
     @property
     def lost_neighbours(self) -> Mapping[str, Set[str]]:
-        """Neighbours that failures have separated from a node, by node; nodes that lost none are missing."""
+        """Neighbours lost by failures, by node; nodes without lost neighbours are missing."""
         return self._lost_neighbours
 
     def failed_near(self, node: str) -> frozenset[str]:

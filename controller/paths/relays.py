@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that begin inside the sender's domain and continue at a neighbour's NIC: PXN (Rail-only, routing)."""
+"""Paths to a neighbour inside the sender's domain, and on from its NIC: PXN (Rail-only, routing)."""
 
 from collections.abc import Iterator
 from typing import final
@@ -17,7 +17,7 @@ __all__ = ["Relays"]
 
 @final
 class Relays:
-    """Relayed paths over a finder's working links that the rules allow."""
+    """Permitted relayed paths over a finder's working links."""
 
     def __init__(self, finder: PathFinder, rules: RuleSet, by_switches: SwitchPaths) -> None:
         self._finder = finder
@@ -32,7 +32,7 @@ class Relays:
         return not networks[source].isdisjoint(networks[destination])
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
-        """Return the shortest of all paths through neighbours that switches join to the destination."""
+        """Return the shortest of all paths through neighbours joined to the destination by switches."""
         paths: list[Path] = []
         for inside in self._paths_to_neighbours(source):
             if inside[-1] != destination and self.are_joined_by_switches(inside[-1], destination):
@@ -41,9 +41,9 @@ class Relays:
         return [path for path in paths if len(path) == fewest]
 
     def shared_switch_paths(self, source: str, destination: str) -> list[Path]:
-        """Return paths through neighbours that share a switch with the destination.
+        """Return paths through neighbours sharing a switch with the destination.
 
-        None if the source itself shares a switch with the destination.
+        Empty if the source itself shares a switch with the destination.
         """
         switches = self._uplink_switches(destination)
         if not switches.isdisjoint(self._uplink_switches(source)):
@@ -90,7 +90,7 @@ def _uplink_switches(finder: PathFinder, endpoint: str) -> frozenset[str]:
 
 @computed_once
 def _networks(fabric: Fabric) -> dict[str, frozenset[int]]:
-    """Return, by endpoint, the numbers of the switch networks to which it has a link."""
+    """Return the numbers of the switch networks at the links of each endpoint."""
     switches = {node.name for node in fabric.switches}
     ends = ((link.a.node, link.b.node) for link in fabric.links)
     parts = components(switches, (pair for pair in ends if switches.issuperset(pair)))

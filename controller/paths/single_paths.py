@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of a mesh to which the turn rules leave a single path, by exhaustive search."""
+"""Find the pairs of a mesh with a single permitted path, by exhaustive search."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ __all__ = ["pairs_with_one_path"]
 
 
 def pairs_with_one_path(choice: PathChoice, pairs: Iterable[Pair]) -> list[Pair]:
-    """Return the pairs with exactly one permitted simple path that a source route can steer (up to 6 hops).
+    """Return the pairs with exactly one permitted simple path of up to 6 hops, the reach of a source route.
 
     The result leaves out pairs that may not use longer paths than their candidates.
     """

@@ -44,7 +44,7 @@ class SourceRoute:
 
     @property
     def problem(self) -> str:
-        """Reason for which a router refuses the header; empty if it accepts the header."""
+        """Reason for a router to refuse the header; empty if it accepts the header."""
         if self.ptr >= MAX_HOPS:
             return f"ptr {self.ptr} is past {MAX_HOPS - 1}"
         if self.bitmap.bit_count() > MAX_INSTRUCTIONS:
@@ -64,7 +64,7 @@ class SourceRoute:
 
 
 def instruction_index(bitmap: int, ptr: int) -> int | None:
-    """Return the index of the instruction that decides hop `ptr`, or None where the tables decide."""
+    """Return the index of the instruction for hop `ptr`, or None if the tables decide the hop."""
     if not bitmap >> (MAX_HOPS - 1 - ptr) & 1:
         return None
     return (bitmap >> (MAX_HOPS - ptr)).bit_count()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search for the paths of all pairs at once, in arrays.
 
-working_hops   hops over links that have not failed, and the turns that the rules admit between them
+working_hops   hops over working links, and the admitted turns between them
 node_sets      a set of numbers for each node, such as the switches above the node
 mesh_paths     paths of up to two hops between endpoints of one mesh
 switch_cores   paths by switches alone between sets of switches, searched for many sets together

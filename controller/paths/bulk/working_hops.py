@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hops of a fabric over links that have not failed, as arrays by hop number (topologies.model.columns)."""
+"""Hops of a fabric over working links, as arrays by hop number (topologies.model.columns)."""
 
 from functools import cached_property
 from typing import final
@@ -18,7 +18,7 @@ __all__ = ["WorkingHops"]
 
 @final
 class WorkingHops:
-    """Hops of a finder's working links, and the turns that the rules admit between them.
+    """Hops of a finder's working links, and the admitted turns between them.
 
     `alive` is a mask of the working hops. Read it at the first of parallel hops: it is true there if at least
     one of their links works.
@@ -52,7 +52,7 @@ class WorkingHops:
         return np.where((hops >= 0) & self.alive[hops], hops, np.int32(-1))
 
     def onward(self, nodes: Numbers) -> tuple[NDArray[np.intp], Numbers]:
-        """Return all working hops that leave `nodes`: the index in `nodes` of each tail, and the hops."""
+        """Return all working hops from `nodes`: the index in `nodes` of each tail, and the hops."""
         rows, positions = ragged(self.first[nodes], self.first[nodes + 1])
         return rows, self.leaving[positions]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of a graph that turn rules admit, shortest first."""
+"""Compute the paths of a graph admitted by turn rules, shortest first."""
 
 from collections.abc import Iterator, Sequence
 from typing import final
@@ -14,7 +14,7 @@ __all__ = ["AdmittedPaths"]
 
 @final
 class AdmittedPaths:
-    """Simple paths over a finder's working links, with turns that the rules admit.
+    """Simple paths over a finder's working links, with admitted turns only.
 
     Rules that count no valleys (VlIncrement.FREE) admit every simple path.
     """
@@ -68,7 +68,7 @@ class AdmittedPaths:
                 yield tuple([self._names[at] for at in path])
 
     def admits(self, path: Path) -> bool:
-        """Return whether a path is simple, uses links that work only, and is admitted by the rules."""
+        """Return whether a path is simple, uses only working links, and is admitted by the rules."""
         falls = lane = 0
         for node, neighbour in hops_of(path):
             ups = {self._names[at]: up for at, up in self._graph[self._number[node]]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Next hops of all nodes to a destination, for tables that know destinations only."""
+"""Next hops of all nodes to a destination, for tables keyed by destination only."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ __all__ = ["next_hops", "path_by_tables"]
 
 @computed_once
 def next_hops(finder: PathFinder, destination: str) -> Mapping[str, str]:
-    """Return the next hop of every node that reaches a destination by up*/down* routes.
+    """Return the next hop to a destination, by node, along up*/down* routes.
 
     A node from which down hops alone lead to the destination takes the fewest down hops. Every other node
     goes up, by the fewest hops. So a frame that follows next hops makes no valley, wherever it starts. After

@@ -90,7 +90,7 @@ def _shortest(paths: AdmittedPaths, source: str, destination: str) -> Iterable[P
 
 
 def _spread_over_buckets(paths: PathSet) -> PathSet:
-    """Return a path set that takes up to 16 of another set's paths for a pair, a path for each bucket.
+    """Return a path set with up to 16 of another set's paths for a pair, a path for each bucket.
 
     The first 256 paths are considered, shorter paths first. If not all paths of the last length fit, every
     nth of them is taken: consecutive paths would all lead through the same few switches. A hash of the pair's

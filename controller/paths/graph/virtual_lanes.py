@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual lanes that routes need: under the turn rules, and if each path keeps one lane (a layer).
+"""Count the virtual lanes of routes: under the turn rules, and if each path keeps one lane (a layer).
 
 An assignment to layers gives every path one lane for all its hops. The channel dependency graph of each lane
 is acyclic: LASH (Skeie, Lysne, Theiss, IPDPS 2002) and DFSSSP (Domke, Hoefler, Nagel, IPDPS 2011). The
-number of layers serves for comparison. It is that of first fit: each path in turn takes the first layer that
+number of layers serves for comparison. It comes from first fit: each path in turn takes the first layer that
 stays acyclic.
 """
 
@@ -22,7 +22,7 @@ Hop = tuple[str, str]
 
 
 def lanes_used(fabric: Fabric, rules: RuleSet, paths: Iterable[Path]) -> int:
-    """Return the number of lanes on which frames of these paths travel under the rules."""
+    """Return the number of lanes used by frames of these paths under the rules."""
     return 1 + max((max(rules.vls_of(fabric, path) or (0,)) for path in set(paths)), default=0)
 
 
@@ -54,7 +54,7 @@ def lengthened(fabric: Fabric, routes: Mapping[tuple[str, str], Sequence[Path]])
 
 
 def layers_needed(paths: Iterable[Path]) -> int:
-    """Return the number of layers, lanes without a cycle, to which first fit assigns these paths."""
+    """Return the number of layers, lanes without a cycle, used by first fit for these paths."""
     layers: list[_Layer] = []
     for path in dict.fromkeys(paths):
         hops = list(hops_of(path))

@@ -115,7 +115,7 @@ def _add_columns(
     meshed: Sequence[Pair],
     limit: int,
 ) -> tuple[bool, float]:
-    """Add paths of up to `limit` hops that are cheaper than all paths of their pair.
+    """Add paths of up to `limit` hops, each cheaper than all paths of its pair.
 
     Returns:
         Whether a path was added, and a lower bound on the utilisation of the busiest link with any paths of
@@ -230,7 +230,7 @@ class _LayeredSearch:
         return layers
 
     def _turns_after(self, channels: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the dependencies that begin with these channels."""
+        """Return the dependencies beginning with these channels."""
         first, counts = self._first[channels], self._first[channels + 1] - self._first[channels]
         ends = np.cumsum(counts)
         return self._leaving[

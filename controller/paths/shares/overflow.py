@@ -34,7 +34,7 @@ _HOP_COST = 1e-3
 
 @final
 class PlannedLoad:
-    """Bytes that a plan puts on each hop; without a known demand every pair sends one byte.
+    """Bytes of a plan on each hop; without a known demand every pair sends one byte.
 
     `busiest` is the load of the busiest hop: its bytes divided by its rate in bit/s.
     """
@@ -57,7 +57,7 @@ class PlannedLoad:
         self.busiest = max((self.bytes[hop] / rate for hop, rate in rates), default=0.0)
 
     def by_bucket(self, source: str, destination: str) -> tuple[float, ...]:
-        """Return the bytes that the plan puts on each bucket of a pair."""
+        """Return the planned bytes of each bucket of a pair."""
         number = self._pairs.number((source, destination))
         assert number is not None
         return tuple((self._demand[number] * self._weights[number]).tolist())

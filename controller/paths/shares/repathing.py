@@ -20,7 +20,7 @@ _SEARCHED_HOPS = 4
 def repath(
     choice: PathChoice, routes: Sequence[Path | None], silent: Collection[Path]
 ) -> tuple[Path | None, ...]:
-    """Return the paths of one destination with each silent path replaced; without a replacement it stays.
+    """Return the paths of one destination with each silent path replaced, if there is a replacement.
 
     Any path that the turn rules permit and a source route steers can replace a silent path. Pairs that use
     no longer paths, such as those of strategies `shortest`, `tables` and `hashed`, choose among their
@@ -64,7 +64,7 @@ def _permitted(
     uses: Counter[tuple[str, str]],
     wanted: int,
 ) -> list[Path]:
-    """Return permitted paths that are not silent, fewest hops first.
+    """Return permitted paths other than the silent paths, fewest hops first.
 
     The search ends when `wanted` paths avoid all hops of silent paths, or at 4 hops if there is any path.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of paths that minimise the busiest link's load for a demand, and their apportionment to buckets."""
+"""Minimise the busiest link's load for a demand by the shares of paths, and apportion shares to buckets."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
@@ -100,7 +100,7 @@ def minimise_utilisation(
     candidates: Mapping[Pair, Sequence[Path]],
     failed: Set[str] = frozenset(),
 ) -> dict[Pair, list[float]]:
-    """Return shares of each pair's candidates that minimise the largest bytes / rate of a link direction.
+    """Minimise the largest bytes / rate of a link direction; return the shares of each pair's candidates.
 
     The linear program has a small cost for each hop, so that the shorter of two equally good paths wins.
     The rate of parallel links is the sum of the rates of those links that are not in `failed`.
@@ -250,7 +250,7 @@ def divide(
 
 
 def _spread_order(count: int, turn: int, buckets: int) -> Sequence[int]:
-    """Return the rank of each of `count` paths in an order of preference that sets adjacent paths apart."""
+    """Return the rank of each of `count` paths in an order of preference with adjacent paths set apart."""
     if count <= buckets:
         return range(count)
     step = next(step for step in range(round(count * 0.618), count) if gcd(step, count) == 1)
