@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The updates that turn one set of table entries into another."""
+"""Compute the updates from one set of table entries to another."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import groupby
@@ -94,7 +94,7 @@ def _by_keys(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
 
 
 def apply_updates(entries: Iterable[Entry], updates: Sequence[Update]) -> Sequence[Entry]:
-    """Return the entries of tables that held `entries`, after the updates in order."""
+    """Apply updates to table entries in order, and return the resulting entries."""
     if isinstance(entries, NodeEntries) and isinstance(updates, Updates) and updates.changes:
         later = {id(change.old): change.new for change in updates.changes}
         if later.keys() <= set(map(id, entries.blocks)):
@@ -103,7 +103,7 @@ def apply_updates(entries: Iterable[Entry], updates: Sequence[Update]) -> Sequen
 
 
 def apply_in_turn(entries: Sequence[Entry], written: Iterable[Sequence[Update]]) -> Sequence[Entry]:
-    """Return the entries of tables that held `entries`, after several writes in order."""
+    """Apply several writes to table entries in order, and return the resulting entries."""
     for in_blocks, some in groupby(written, key=lambda updates: isinstance(updates, Updates)):
         if in_blocks:
             for updates in some:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table entry as a value independent of P4Runtime, and the values that entries consist of."""
+"""A table entry as a value independent of P4Runtime, and the parts of an entry."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Lpm:
 @final
 @dataclass(frozen=True, slots=True)
 class Ternary:
-    """Match of the bits that are set in `mask`."""
+    """Match of the bits set in `mask`."""
 
     value: int
     mask: int

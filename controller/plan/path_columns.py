@@ -120,7 +120,7 @@ class PairColumns:
         return np.searchsorted(self.sources, np.arange(len(self.fabric.nodes) + 1)).tolist()
 
     def chosen(self, kept: NDArray[np.bool_]) -> "PairColumns":
-        """Return the pairs at which a mask is true."""
+        """Return the pairs marked True in the mask `kept`."""
         return PairColumns(self.fabric, self.sources[kept], self.destinations[kept])
 
 
@@ -140,7 +140,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
 
     @classmethod
     def of(cls, fabric: Fabric, paths: Mapping[Pair, Sequence[Path]]) -> Self:
-        """Return the columns of paths that are given as names of nodes."""
+        """Return the columns of paths given as names of nodes."""
         pairs = PairColumns.of(fabric, paths)
         counts, rows = [], list[list[int]]()
         for pair in pairs.names():
@@ -155,7 +155,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
 
     @classmethod
     def collected(cls, pairs: PairColumns, numbers: Sequence[Positions], rows: Sequence[Numbers]) -> Self:
-        """Return the columns of paths that a search has found in parts.
+        """Return the columns of paths found in several parts.
 
         The paths of a pair keep the order of the parts.
 
@@ -262,7 +262,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         )
 
     def chosen(self, kept: NDArray[np.bool_]) -> "PathColumns":
-        """Return the paths of the pairs at which a mask is true."""
+        """Return the paths of the pairs marked True in the mask `kept`."""
         pairs = self.pairs.chosen(kept)
         rows, at = ragged(self.first[:-1][kept], self.first[1:][kept])
         return PathColumns.collected(pairs, [rows], [self.nodes[at]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan: the table entries of every switch, and the routes from which they were made."""
+"""Plan of a fabric: routes, and the table entries made from the routes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ __all__ = ["Plan"]
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Entries for every switch of a fabric, and the routes from which they were made.
+    """Routes of a fabric, and the table entries made from the routes, by node.
 
     Attributes:
         fabric: Fabric that the plan serves.
@@ -65,7 +65,7 @@ class Plan:
         return self.route_columns.from_source(source)
 
     def shares(self, source: str, destination: str) -> dict[Path, float]:
-        """Return the paths that carry a pair's traffic, each with its share; KeyError if none is planned."""
+        """Return the paths in use of a pair, each with its share of traffic; KeyError if none is planned."""
         paths = self.routes[source, destination]
         weights = self.weights.get((source, destination), (1 / BUCKETS,) * BUCKETS)
         shares: dict[Path, float] = {}

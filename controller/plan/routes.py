@@ -82,7 +82,7 @@ class RoutesFrom(Mapping[str, tuple[Path, ...]]):
 
 @final
 class Weights(Mapping[Pair, tuple[float, ...]]):
-    """Weights of the buckets of each pair whose buckets have unequal weights.
+    """Weights of buckets, by pair, for pairs with unequal weights.
 
     Pair p of `paths` has the weights `patterns[numbers[p]]`, or no weights if `numbers[p]` is negative.
     """

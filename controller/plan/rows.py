@@ -174,7 +174,7 @@ class Rows(Sequence[Entry]):
         return self._names() == other._names()
 
     def key_columns(self) -> list[NDArray[Any]]:
-        """Return the columns that identify a row in its table, each of shape (rows,)."""
+        """Return the columns of the key, match fields and priority, each of shape (rows,)."""
         return [
             *map(self._whole, (column for field in self.match for column in field.columns)),
             self._whole(self.priority),
@@ -189,7 +189,7 @@ class Rows(Sequence[Entry]):
         return len(self) == len(other) and all(np.array_equal(own, its) for own, its in pairs)
 
     def changed_rows(self, other: Rows) -> NDArray[np.intp]:
-        """Return the positions of rows whose parameters differ from `other`, which has the same keys."""
+        """Return the positions of rows with other parameters than in `other`, a block with the same keys."""
         changed = np.zeros(len(self), np.bool_)
         for (_, own), (_, its) in zip(self.params, other.params, strict=True):
             changed |= self._whole(own) != self._whole(its)
@@ -299,7 +299,7 @@ def _length(name: str, column: object) -> int | None:
 
 
 def _kind_of_column(column: Column) -> object:
-    """Return the int that holds for all rows, or the dtype of an array."""
+    """Return a column's constant for all rows, or the dtype of its array."""
     return column if isinstance(column, int) else column.dtype
 
 

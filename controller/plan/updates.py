@@ -30,7 +30,7 @@ class Update:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockChange:
-    """Writes that turn block `old` of a node's entries into block `new`; removals come last."""
+    """Writes to turn block `old` of a node's entries into block `new`; removals come last."""
 
     old: Block
     new: Block
@@ -127,5 +127,5 @@ def _insertion(block: Block) -> Part:
 
 
 def tables_of(block: Block) -> frozenset[str]:
-    """Return the tables whose entries a block holds."""
+    """Return the tables of a block's entries."""
     return frozenset({block.table} if isinstance(block, Rows) else [entry.table for entry in block])
