@@ -5,9 +5,9 @@ Flooding carries a notice over every link in both directions. Here each node get
 end of the link that is nearer to it, along a path without failed links. Three rules make up for what an end
 does not know yet:
 
-    another failure  a node that learns of it repeats, by other paths, the notices whose paths use that link
-    a lost end       the first working neighbour of an end that no link reaches any more speaks for it
-    the witness      this neighbour is told of every link of the end, so that it knows when to speak
+    another failure  a node that learns of another failed link repeats the notices over it, by other paths
+    a lost end       if no link reaches an end any more, its first working neighbour announces in its place
+    the witness      this neighbour is told of every link of the end, so that it knows when to announce
 
 The paper leaves the details of direct notification out; this is derived here.
 """
@@ -65,7 +65,7 @@ class Announcements:
                 yield link, path
 
     def _receivers(self, link: Link, scheme: Scheme) -> Iterator[tuple[str, Path]]:
-        """Yield the nodes to which this node announces a link, each with the path to it."""
+        """Yield the receivers of this node's announcements of a link, each with its path."""
         ends = (link.a.node, link.b.node)
         sides = [end for end in ends if self._speaker(end, scheme) == self._node]
         told: set[str] = set()
@@ -87,9 +87,9 @@ class Announcements:
             yield witness, paths[witness]
 
     def _speaker(self, end: str, scheme: Scheme) -> str | None:
-        """Return the node that announces a link's state for an end of the link; None if there is none.
+        """Return the announcer of a link's state for an end of the link; None if there is none.
 
-        It is the end itself if this node reaches the end, otherwise a neighbour of the end that this node
+        The end itself announces if this node reaches the end, otherwise a neighbour of the end that this node
         reaches and that forwards frames of other nodes.
         """
         reached = _component(scheme.finder, self._node)
@@ -104,13 +104,13 @@ class Announcements:
 
 
 def _relaying_neighbours(scheme: Scheme, node: str) -> Sequence[str]:
-    """Return the neighbours that forward frames of other nodes, as if no link had failed."""
+    """Return the relaying neighbours of a node, as if no link had failed."""
     return [name for name in scheme.fabric.neighbours(node) if scheme.may_relay(name)]
 
 
 @computed_once
 def _component(finder: PathFinder, node: str) -> frozenset[str]:
-    """Return all nodes that working links join to a node."""
+    """Return a node and all nodes joined to it by working links."""
     reached, edge = {node}, [node]
     while edge:
         for neighbour in finder.neighbours(edge.pop()):

@@ -36,7 +36,7 @@ class _Pending:
 
 @final
 class Delivery:
-    """Messages of one node that await their acknowledgement. Times are picoseconds.
+    """Messages of one node awaiting acknowledgement. Times are picoseconds.
 
     `repeated` counts repetitions. `unconfirmed` are messages given up.
     """
@@ -54,11 +54,11 @@ class Delivery:
 
     @property
     def deadline_ps(self) -> int | None:
-        """Time at which `on_timer` has something to do next; None if nothing is pending."""
+        """Time to call `on_timer` next; None if nothing is pending."""
         return min((pending.due_ps for pending in self._pending.values()), default=None)
 
     def sent(self, outgoing: Outgoing, now: int) -> None:
-        """Await the acknowledgement of a message; forget an earlier one to its receiver about its link."""
+        """Await the acknowledgement of a message; forget an earlier one to the receiver about the link."""
         message = outgoing.message
         if not isinstance(message, Acknowledgement):
             key = _key(message, outgoing.destination_cna)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hellos between neighbours, to detect links that fail with their carrier up.
+"""Hellos between neighbours, to detect the failure of a link with its carrier up.
 
 Modelled on bidirectional forwarding detection (RFC 5880). Each end of a link sends a hello once a period. An
 end declares the link dead half a period after the last of `multiplier` missing hellos was due. A hello says
@@ -78,7 +78,7 @@ class _Session:
 
 @final
 class HelloSessions:
-    """One node's sessions, one for each of its ports that has a link. Times are picoseconds.
+    """Hello sessions of one node, one for each linked port. Times are picoseconds.
 
     The first hellos leave at `start_ps`; silence counts from there.
     """
@@ -113,7 +113,7 @@ class HelloSessions:
 
     @property
     def deadline_ps(self) -> int:
-        """Time at which on_timer has something to do next."""
+        """Time to call on_timer next."""
         return min([self._next, *(session.expires for session in self._sessions.values())])
 
     def usable(self, port: int) -> bool:
@@ -122,13 +122,13 @@ class HelloSessions:
 
     @property
     def silent_ports(self) -> tuple[int, ...]:
-        """Ports that have a carrier but are unusable."""
+        """Unusable ports with a carrier."""
         return tuple(
             session.port for session in self._sessions.values() if session.carrier and not session.usable
         )
 
     def readdress(self, fabric: Fabric) -> None:
-        """Continue with the addresses of nodes in `fabric`, which has the same links.
+        """Continue with the node addresses of `fabric`, a fabric with the same links.
 
         Hellos under way with old addresses are counted as unexpected.
         """
@@ -148,7 +148,7 @@ class HelloSessions:
         return self._changed(session, before)
 
     def on_hello(self, port: int, hello: Hello, now: int) -> HelloAnswer:
-        """Handle a hello that arrived at a port."""
+        """Handle the arrival of a hello at a port."""
         session = self._session(port)
         there = (session.neighbour_cna, session.neighbour_port, session.cna, session.port)
         if (hello.cna, hello.port, hello.neighbour_cna, hello.neighbour_port) != there:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LACP between a host's NIC and two ToRs that know nothing of each other (HPN, non-stacked dual-ToR).
+"""LACP between a host's NIC and two independent ToRs (HPN, non-stacked dual-ToR).
 
 A NIC bundles its two ports when both partners announce the same system and key and different port numbers
 (IEEE 802.1AX). Both ToRs announce the system 00:00:5E:00:01:01, which VRRP has reserved, and add 300 times
@@ -84,7 +84,7 @@ UNKNOWN_PARTNER = Participant("00:00:00:00:00:00", 0, 0)
 @final
 @dataclass(frozen=True, slots=True)
 class TorIdentity:
-    """Identity that a ToR announces in its LACPDUs: its system, and the offset added to its port numbers."""
+    """Identity announced by a ToR in its LACPDUs: its system, and the offset added to its port numbers."""
 
     system: str = SYSTEM
     port_offset: int = 0
@@ -124,7 +124,7 @@ def tor_numbers(fabric: Fabric) -> dict[tuple[str, int], int]:
 
 
 def bonded_ports(fabric: Fabric, node: str) -> tuple[int, ...]:
-    """Return the ports of a node that use LACP: a NIC's ports, and ToR ports linked to a NIC."""
+    """Return the LACP ports of a node: a NIC's ports, and ToR ports linked to a NIC."""
     here = fabric.node(node)
     if not here.is_switch:
         return tuple(port for port in nic_ports(here) if fabric.peer(node, port) is not None)
@@ -202,13 +202,13 @@ class Bond:
 
     @property
     def deadline_ps(self) -> int:
-        """Time at which on_timer has something to do next."""
+        """Time to call on_timer next."""
         return min(
             [self._next, *(member.expires for member in self._ports.values() if member.expires is not None)]
         )
 
     def carries(self, port: int) -> bool:
-        """Return whether a port is in its bundle at both ends, so that frames may use it."""
+        """Return whether a port is in its bundle at both ends, ready for frames."""
         member = self._port(port)
         return member.heard and member.in_step and member.actor.state & _CARRIES == _CARRIES
 
@@ -222,7 +222,7 @@ class Bond:
         return all(self.carries(port) for port in self._ports)
 
     def on_carrier(self, port: int, up: bool) -> LacpAnswer:
-        """Handle a change of a port's carrier, which discards the state of the partner."""
+        """Handle a change of a port's carrier, and discard the partner's state."""
         member = self._port(port)
         before = self._carrying()
         member.carrier = up
@@ -231,7 +231,7 @@ class Bond:
         return self._answer(before)
 
     def on_pdu(self, port: int, pdu: Lacpdu, now: int) -> LacpAnswer:
-        """Handle an LACPDU that arrived at a port."""
+        """Handle the arrival of an LACPDU at a port."""
         member = self._port(port)
         before = self._carrying()
         member.partner, member.seen = pdu.actor, pdu.partner

@@ -60,7 +60,7 @@ class Subscription:
 @final
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """Confirmation of the node `origin` that a notice with this sequence number, or a subscription, arrived.
+    """Confirmation by the node `origin` of a notice with this sequence number, or of a subscription.
 
     A subscription has the sequence number 0.
     """
@@ -113,7 +113,7 @@ def ends_of(fabric: Fabric, link: Link) -> tuple[int, int, int, int]:
 
 
 def link_of(fabric: Fabric, message: Notice | Subscription) -> Link | None:
-    """Return the link that a message names, or None if the fabric has no such link."""
+    """Return the link named by a message, or None if the fabric has no such link."""
     a, b = fabric.node_of(message.cna_a), fabric.node_of(message.cna_b)
     link = fabric.link_at(a.name, message.port_a) if a else None
     if link is None or a is None or b is None:
@@ -128,16 +128,16 @@ def is_newer(sequence: int, known: int) -> bool:
 
 
 class Numbered(Protocol):
-    """Anything that knows sequence numbers of links, such as a node's controller."""
+    """A holder of sequence numbers of links, such as a node's controller."""
 
     @property
     def sequences(self) -> Mapping[str, int]:
-        """The last known sequence number of every link that has ever changed."""
+        """Last known sequence numbers by link; a link without any change so far is missing."""
         ...
 
 
 def latest_sequences(controllers: Iterable[Numbered]) -> dict[str, int]:
-    """Return the newest sequence number of every link that any of the controllers knows of."""
+    """Return the newest sequence number of each link over all controllers."""
     latest: dict[str, int] = {}
     for controller in controllers:
         for link, sequence in controller.sequences.items():

@@ -93,17 +93,17 @@ class NodeController:
 
     @property
     def down(self) -> frozenset[str]:
-        """Names of the links that this node knows to be down."""
+        """Names of the failed links known to this node."""
         return frozenset(self._down)
 
     @property
     def sequences(self) -> Mapping[str, int]:
-        """The last known sequence number of every link that has ever changed."""
+        """Last known sequence numbers by link; a link without any change so far is missing."""
         return self._sequence
 
     @property
     def _scheme(self) -> Scheme:
-        """Forwarding over the links that this node does not know to be down."""
+        """Forwarding without the failed links known to this node."""
         return self._schemes.without(self._down)
 
     def routes(self, destination: str) -> tuple[Path | None, ...]:
@@ -115,7 +115,7 @@ class NodeController:
         return self.routes(destination)[0] if destination in self._planned else None
 
     def next_hop(self, destination: str) -> str | None:
-        """Return the neighbour to which the tables lead a frame; None if they drop it."""
+        """Return the next hop of a frame by the tables; None if the tables drop the frame."""
         return next_hop(self._scheme, self.node, destination)
 
     def on_port(self, port: int, up: bool) -> Reaction:
@@ -139,7 +139,7 @@ class NodeController:
         return replace(changed, notices=self._to_subscribers(notice, link))
 
     def on_notice(self, notice: Notice, ingress_port: int) -> Reaction:
-        """Handle a notice that arrived at a port; ignore it if it is not newer than the known state."""
+        """Handle the arrival of a notice at a port; ignore a notice not newer than the known state."""
         link = link_of(self._plan.fabric, notice)
         if link is None or not is_newer(notice.sequence, self._sequence.get(link.name, 0)):
             self.ignored += 1
@@ -169,9 +169,9 @@ class NodeController:
         )
 
     def on_repath(self, cna: int, buckets: Iterable[int]) -> Reaction:
-        """Choose other paths for buckets of a destination over which this node's agent gets no answer.
+        """Choose other paths for unanswered buckets of a destination, as reported by this node's agent.
 
-        When no permitted path has brought an answer, all paths but those just reported are tried again.
+        If no permitted path has brought an answer, all paths but the just reported paths are tried again.
         """
         node = self._plan.fabric.node_of(cna)
         if node is None or node.name not in self._planned:
@@ -202,7 +202,7 @@ class NodeController:
         return self._scheme.tells_everybody and not self._schemes.within_reach(link.name)
 
     def _apply_change(self, link: Link, up: bool) -> Reaction:
-        """Record a link's new state, and return the updates for every destination that it affects."""
+        """Record a link's new state, and return the updates for all affected destinations."""
         earlier = self._scheme
         (self._down.discard if up else self._down.add)(link.name)
         scheme = self._scheme
@@ -246,7 +246,7 @@ class NodeController:
         before: Mapping[str, Sequence[Path | None]],
         after: Mapping[str, Sequence[Path | None]],
     ) -> dict[int, frozenset[int]]:
-        """Return the buckets that a failed link has moved to another route, by destination CNA."""
+        """Return the buckets moved to another route by a failed link, by destination CNA."""
         ends = {link.a.node, link.b.node}
         lost: dict[int, frozenset[int]] = {}
         for destination, paths in before.items():
@@ -266,7 +266,7 @@ class NodeController:
         return self._table_entries
 
     def _subscribe(self, moved: Iterable[Sequence[Path | None]]) -> tuple[Outgoing, ...]:
-        """Subscribe at the ends of links that this node now uses and that the plan does not notify it of."""
+        """Subscribe at the ends of newly used links, unless the plan already subscribes this node."""
         if self.mode == "flooding" or self._scheme.tells_everybody:
             return ()
         paths = dict.fromkeys(path for routes in moved for path in routes if path)
@@ -287,7 +287,7 @@ class NodeController:
         return tuple(messages)
 
     def _table_detours(self) -> Iterator[Path]:
-        """Yield the paths by which this node's tables detour around its own failed links."""
+        """Yield the detours of this node's tables around its own failed links."""
         fabric, scheme = self._plan.fabric, self._scheme
         for name in sorted(self._down):
             link = fabric.link(name)
@@ -329,7 +329,7 @@ class NodeController:
         return tuple(self._send_along(self._notice(link), path) for link, path in due)
 
     def _sent(self, notice: Notice, paths: Iterable[tuple[str, Path | None]]) -> tuple[Outgoing, ...]:
-        """Return the messages that carry a notice to several nodes.
+        """Return the messages carrying a notice to several nodes.
 
         Args:
             notice: notice to send.

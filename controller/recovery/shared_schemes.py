@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding schemes over the links that work, shared by the controllers of a plan."""
+"""Forwarding schemes over working links, shared by the controllers of a plan."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence, Set
@@ -35,7 +35,7 @@ class SharedSchemes:
         self._within_reach: dict[str, bool] = {}
 
     def without(self, failed: Set[str]) -> Scheme:
-        """Return the scheme over the links that have not failed."""
+        """Return the scheme without the `failed` links."""
         key = frozenset(failed)
         if key == self.plan.failed:
             return self._planned
@@ -52,11 +52,11 @@ class SharedSchemes:
 
     @cached_property
     def load(self) -> PlannedLoad:
-        """Load that the plan puts on links."""
+        """Planned load of the links."""
         return PlannedLoad(self.plan)
 
     def destinations_over(self, source: str, link: str) -> Sequence[str]:
-        """Return the destinations to which planned paths of a source use a link."""
+        """Return the destinations of a source's planned paths over a link."""
         if source not in self._by_link:  # most nodes of a large fabric never hear of a failure
             fabric, by_link = self.plan.fabric, dict[str, dict[str, None]]()
             for destination, paths in self.plan.routes_from(source).items():
@@ -67,7 +67,7 @@ class SharedSchemes:
         return self._by_link[source].get(link, ())
 
     def nearer_ends(self, link: str) -> Mapping[str, str]:
-        """Return, for each node except the link's two ends, the end that is nearer when the link has failed.
+        """Return the nearer end of a failed link, for each node except the two ends.
 
         Only the plan decides, so that all nodes agree. Of two ends at the same distance, the first is nearer.
         """
@@ -92,7 +92,7 @@ class SharedSchemes:
         return self._within_reach[link]
 
     def planned_path(self, node: str, target: str) -> Path:
-        """Return the path by which a node's own switch sends a message to an endpoint, as the plan has it."""
+        """Return the planned path of a message from a node's own switch to an endpoint."""
         routes = self.plan.routes_from(node)
         return routes[target][0] if target in routes else table_path(self._planned, node, target)
 
@@ -124,7 +124,7 @@ class SharedSchemes:
 
 
 def _hops_from(finder: PathFinder, node: str) -> dict[str, int]:
-    """Return the hops from a node to each node that working links join to it."""
+    """Return the number of hops over working links from a node to every reachable node."""
     hops, edge = {node: 0}, deque([node])
     while edge:
         at = edge.popleft()

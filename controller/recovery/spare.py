@@ -46,7 +46,7 @@ def takeover(
     installed: Mapping[str, Iterable[Entry]] | None = None,
     partial: bool = False,
 ) -> tuple[Plan, dict[str, Sequence[Update]]]:
-    """Return the plan in which spares have replaced nodes, and the updates of each node's tables.
+    """Return the plan after spares have replaced nodes, and the updates of each node's tables.
 
     Nodes without any working link, or without a working link on a side that they need, are left out.
 
@@ -123,7 +123,7 @@ class SparePool:
 
     @property
     def down(self) -> frozenset[str]:
-        """Links with at least one end that reports the link as down."""
+        """Links reported as down by at least one end."""
         links = (self._fabric.link_at(*end) for end in self._dark)
         return frozenset(link.name for link in links if link is not None)
 
@@ -154,17 +154,17 @@ class SparePool:
         return cut_from(self._fabric, node, self.down)
 
     def is_lost(self, node: str) -> bool:
-        """Return whether a member, or a spare that replaces a member, is gone or lacks a side."""
+        """Return whether a member, or a spare in place of a member, is gone or has lost a side."""
         if not self._holds(self._fabric.node(node)):
             return False
         return self.is_gone(node) or self.lost_side(node) is not None
 
     def lost_nodes(self) -> tuple[str, ...]:
-        """Return all nodes that are lost and have not been replaced."""
+        """Return all lost nodes without a replacement."""
         return tuple(node.name for node in self._fabric.nodes if self.is_lost(node.name))
 
     def find_replacement(self, node: str) -> Replacement | None:
-        """Return the first replacement of a lost node whose spares are free, working and useful, if any."""
+        """Return the first replacement of a lost node with free, working and useful spares, if any."""
         down = self.down
         for replacement in remedies(
             self._fabric, node, holders=self.holders, down=down, is_gone=self.is_gone
@@ -182,11 +182,11 @@ class SparePool:
 
     @property
     def advice(self) -> str:
-        """Sentence that tells the user how to get a spare."""
+        """Sentence for the user on how to get a spare."""
         return advice(self._fabric)
 
     def replace(self, replacement: Replacement) -> dict[str, str]:
-        """Record a replacement, and return the spares by the members that they replace.
+        """Record a replacement, and return the spares by replaced member.
 
         A replaced node never serves as a spare, whether it returns or not.
         """
@@ -198,7 +198,7 @@ class SparePool:
         return taken
 
     def holder(self, node: str) -> str:
-        """Return the node that now acts as a member: the member itself or its spare."""
+        """Return the present holder of a member's role: the member itself or its spare."""
         return self.holders.get(node, node)
 
     def _holds(self, node: Node) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of nodes that failures have separated, and a sentence about them."""
+"""Pairs of nodes separated by failures, and a sentence about the pairs."""
 
 from collections import Counter
 from collections.abc import Iterable, Set
