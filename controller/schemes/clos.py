@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiers of switches that choose among equal next hops by hash (HPN, dual-ToR; spine-leaf networks).
+"""Forwarding in tiers of ECMP switches, by hash among equal next hops (HPN, dual-ToR; spine-leaf networks).
 
 With the strategy `hashed` the source chooses only the egress port of a frame: the source route ends at the
 first switch. Every switch then chooses the next hop by hash (HPN, path selection).
@@ -47,29 +47,29 @@ class Clos(Structured):
         return has_table(self.fabric.node(node), "multipath")
 
     def planned_segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node without the routes that neighbours have withdrawn."""
+        """Return the segments of one node, before neighbours withdraw any routes."""
         return _planned_segments(self, node)
 
     def segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node, changed by the routes that neighbours have withdrawn."""
+        """Return the segments of one node, after all withdrawals of routes by neighbours."""
         return _segments(self, node)
 
     def withdraws(self, node: str) -> bool:
-        """Return whether a node is a switch whose tables react to routes that neighbours withdraw."""
+        """Return whether a node is a switch and reacts to withdrawn routes of its neighbours."""
         return self.fabric.node(node).is_switch and self.has_groups(node)
 
     def hash_shift(self, node: str) -> int:
-        """Return the first bit of the hash by which a switch chooses."""
+        """Return the first hash bit used by a switch."""
         return hash_shift(self.fabric, node, self.finder.hashing)
 
     def lookups(self, node: str) -> Lookups:
-        """Return the segments that a node looks up, in order."""
+        """Return the segments of a node in the order of lookup."""
         grouped = self.has_groups(node)
         shift = self.hash_shift(node) if grouped else 0
         return Lookups(self.segments(node), grouped=grouped, hash_shift=shift)
 
     def chooses_by_hash(self, node: str) -> bool:
-        """Return whether a switch has groups that depend only on the links near the switch."""
+        """Return whether a node is a switch and its groups depend only on the links near the switch."""
         return self.fabric.node(node).level > 0 and self.has_groups(node) and not self.fabric.optical
 
     def ecmp_table(self, node: str) -> EcmpTable | None:
@@ -141,11 +141,11 @@ def _known_tables(_: Fabric) -> dict[Hashable, EcmpTable]:
 
 @computed_once
 def _known_segments(_: Fabric) -> dict[Hashable, tuple[Segment, ...]]:
-    """Return the cache of segments of switches without withdrawn routes, by the keys of `_near`."""
+    """Return the cache of segments of switches before withdrawals, by the keys of `_near`."""
     return {}
 
 
 def _near(scheme: Clos, node: str) -> Hashable:
-    """Return all that the segments of a switch depend on: scheme, switch, failed links near it, hashing."""
+    """Return the cache key of a switch's segments: scheme, switch, failed links near the switch, hashing."""
     finder = scheme.finder
     return type(scheme), node, finder.failed_near(node), finder.hashing, finder.up_first

@@ -35,7 +35,7 @@ _REPLACEMENTS = 16
 
 
 class Graph(Scheme):
-    """Forwarding in any graph over the links that have not failed."""
+    """Forwarding in any graph over working links."""
 
     follows_dimensions = False
     tells_everybody = True
@@ -49,7 +49,7 @@ class Graph(Scheme):
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:
-        """Return whether a fabric is declared a graph, or has dimensions that are not full meshes."""
+        """Return whether a fabric is declared a graph, or has dimensions other than full meshes."""
         return fabric.graph_routed or is_sparse_mesh(fabric)
 
     @classmethod
@@ -64,7 +64,7 @@ class Graph(Scheme):
         return STRATEGIES.get(name, Strategy(name))
 
     def candidates(self, source: str, destination: str) -> list[Path]:
-        """Return the paths over which a source may distribute its traffic; empty if no path works."""
+        """Return the candidate paths for a source's traffic to a destination; empty if no path works."""
         return self._steerable(source, destination, self._path_set)
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
@@ -90,11 +90,11 @@ class Graph(Scheme):
     # -- tables
 
     def address_entries(self, node: str) -> tuple[Entry, ...]:
-        """Return the entries of the tables that map addresses to egress ports."""
+        """Return a node's table entries for mapping destination addresses to egress ports."""
         return address_entries(self.finder, node, Lookups(self.segments(node)))
 
     def segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of addresses that a node looks up."""
+        """Return the address segments of a node."""
         return _segments(self.finder, node)
 
     def source_routes(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> tuple[Entry, ...]:

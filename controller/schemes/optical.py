@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods whose spines are joined by optical circuits that follow the traffic (LumosCore).
+"""Pods joined at their spines by optical circuits, set according to traffic (LumosCore).
 
 Circuits change while source routes stay. So a source route steers a frame up to a spine only, and the tables
 decide the hops after it.
@@ -45,14 +45,14 @@ class Optical(Clos):
         return row_rates(paths, self.finder.failed, joined)
 
     def segments_across(self, here: Node) -> Sequence[Segment]:
-        """Return the segments for other Pods: of a spine by its circuits, of a leaf by its spines."""
+        """Return the segments for other Pods; a spine sends over its circuits, a leaf over its spines."""
         core = core_dimensions(self.fabric)
         across = spine_segments(self.finder, here) if here.name in core else super().segments_across(here)
         up = equal_cost_group(highest_neighbours(self.finder, here))
         return (*across, *(leaf_segments(self.finder, here, up) if up else ()))
 
     def hash_shift(self, node: str) -> int:
-        """Return the first bit of the hash by which a switch chooses.
+        """Return the first hash bit used by a switch.
 
         A core switch uses all bits: its groups allow for the bits that lower levels have used.
         """
@@ -75,7 +75,7 @@ class Optical(Clos):
 
     @classmethod
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
-        """Return the paths of a previous plan that no circuit can shorten, for strategies of one path."""
+        """Return the previous plan's paths shorter than any path over a circuit, for one-path strategies."""
         shortest = strategy.single_path and strategy.steering is Steering.PATH
         return after_moved_circuits(previous, fabric, failed) if shortest else Reused()
 
@@ -90,7 +90,7 @@ class Optical(Clos):
         return super().depends_on(node, link)
 
     def dependents(self, node: str, link: Link) -> Sequence[str]:
-        """Return the nodes that depend on a link of `node` in addition to the subscribers of the plan.
+        """Return the nodes dependent on a link of `node`, in addition to the plan's subscribers.
 
         If the link is a circuit, they include the switches below `node`.
         """

@@ -38,23 +38,23 @@ class Rails(Clos):
         return (*relay_segments(self.finder, here), *super().segments_across(here))
 
     def withdraws(self, node: str) -> bool:
-        """Return whether the table `segment` of a node reacts to routes that neighbours withdraw."""
+        """Return whether the table `segment` of a node reacts to withdrawn routes of neighbours."""
         return super().withdraws(node) and not self._rail_segments(node)
 
     def lookups(self, node: str) -> Lookups:
-        """Return the segments that a node looks up, in order."""
+        """Return the segments of a node in the order of lookup."""
         plain, here = super().lookups(node), self.fabric.node(node)
         pxn = () if here.is_switch else pxn_segments(self.finder, here, plain.segments)
         return Lookups(plain.segments, self._rail_segments(node), pxn, plain.grouped, plain.hash_shift)
 
     def chooses_by_hash(self, node: str) -> bool:
-        """Return whether a switch on no rail has groups that depend only on links near it."""
+        """Return whether a switch is on no rail and its groups depend only on the links near the switch."""
         return super().chooses_by_hash(node) and rail_of(self.fabric, node) is None
 
     def notified_by(self, node: str, link: Link, subscribers: Sequence[str]) -> Sequence[str]:
-        """Return the subscribers to which a node forwards a received notice: other GPUs of its domain.
+        """Return the subscribers to which a node forwards a received notice: other GPUs of the node's domain.
 
-        Only a GPU on the rail of the link does so, if the rail is closed and both ends of the link are
+        Only a GPU on the link's rail forwards notices, if the rail is closed and both ends of the link are
         switches: the tables of these switches lead no notice to another rail.
         """
         fabric, plan = self.fabric, self.fabric.address_plan

@@ -119,7 +119,7 @@ def scheme_for(
     hashing: Hashing = "per-tier",
     scheme: str = "",
 ) -> Scheme:
-    """Return a scheme over the links of a fabric that have not failed; PlanError for an unknown name."""
+    """Return a scheme over the working links of a fabric; PlanError for an unknown name."""
     kind = scheme_class(fabric, scheme)
     turns = kind.rule_set(rules, fabric)
     finder = PathFinder(fabric, failed, hashing, up_first=turns.up_first)
@@ -127,7 +127,7 @@ def scheme_for(
 
 
 def scheme_of(plan: Plan, failed: Set[str] | None = None, base: Scheme | None = None) -> Scheme:
-    """Return the scheme of a plan over the links that have not failed.
+    """Return the scheme of a plan over working links.
 
     Args:
         plan: The plan.

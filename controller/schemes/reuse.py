@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a previous plan that a new plan can use again without a change of its result.
+"""Reuse parts of a previous plan in a new plan, without a change of the new plan's result.
 
 more links have failed    a pair keeps its candidates if its ends have no path over the newly failed links
 circuits have changed     a pair keeps its candidates if they are shorter than any path over a circuit of
@@ -26,11 +26,11 @@ __all__ = ["Reused", "after_failures", "after_moved_circuits"]
 @final
 @dataclass(frozen=True, slots=True)
 class Reused:
-    """Parts of a previous plan that hold in a new plan; none by default.
+    """Parts of a previous plan still valid in a new plan; none by default.
 
     Attributes:
         previous: The previous plan; None if no part of it holds.
-        candidates: Candidate paths of the pairs that keep them.
+        candidates: Candidate paths of pairs with unchanged candidates.
         circuits: Both fabrics differ in the circuits of a core alone, so tables of endpoints stay.
         no_new_links: Every link of the new fabric is a link of the previous fabric.
     """
@@ -49,9 +49,9 @@ class Reused:
 
 
 def after_failures(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Reused:
-    """Return candidates of pairs whose ends have no newly failed link and no candidate path over one.
+    """Return the candidates of pairs with ends untouched by newly failed links.
 
-    These candidates stay the same because a failure removes paths and adds none.
+    Such an end has no newly failed link, and no candidate path to any node over one. A failure adds no paths.
     """
     known = previous.candidates
     if not (isinstance(known, PathColumns) and _are_alike(previous.fabric, fabric)):
@@ -78,7 +78,7 @@ def _are_alike(fabric: Fabric, other: Fabric) -> bool:
 
 
 def after_moved_circuits(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Reused:
-    """Return candidates that no new circuit can shorten; none if the fabrics differ in more than circuits.
+    """Return candidates shorter than any path over a circuit; none if more than circuits differ.
 
     All circuits must join switches of the highest level: a path over a circuit then climbs to the core and
     descends from it, which gives its least number of hops.
@@ -112,7 +112,7 @@ def _hops_to_core(fabric: Fabric) -> Mapping[str, int]:
 
 
 def _joins_the_top(fabric: Fabric) -> bool:
-    """Return whether optical switches join only switches of the highest level, which are all on one tier."""
+    """Return whether optical switches join only switches of the highest level, all on one tier."""
     core = {end.node for switch in fabric.optical for end in switch.ends}
     levels = {(fabric.node(name).level, fabric.node(name).tier) for name in core}
     top = max(node.level for node in fabric.nodes)

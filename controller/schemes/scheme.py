@@ -87,7 +87,7 @@ class Scheme(ABC):
 
     @classmethod
     def steers_every_hop(cls, fabric: Fabric) -> bool:
-        """Return whether source routes decide every hop, so that a source knows the paths of its frames."""
+        """Return whether source routes decide every hop; a source then knows the paths of its frames."""
         return True
 
     @classmethod
@@ -111,14 +111,14 @@ class Scheme(ABC):
 
     @property
     def fabric(self) -> Fabric:
-        """The fabric that the scheme serves."""
+        """The fabric of the scheme."""
         return self.finder.fabric
 
     # -- paths
 
     @abstractmethod
     def candidates(self, source: str, destination: str) -> list[Path]:
-        """Return the paths over which a source may distribute its traffic; empty if no path works."""
+        """Return the candidate paths for a source's traffic to a destination; empty if no path works."""
 
     def all_candidates(self, pairs: PairColumns) -> PathColumns:
         """Return the candidates of every pair."""
@@ -126,14 +126,14 @@ class Scheme(ABC):
 
     @abstractmethod
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
-        """Return the permitted paths of fewest hops, which replace a failed path; empty if no path works."""
+        """Return the permitted paths of fewest hops, to replace a failed path; empty if no path works."""
 
     def uses_longer_paths(self, source: str, destination: str) -> bool:
         """Return whether a pair may use paths longer than its candidates, to take load off busy links."""
         return False
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the permitted paths with `hops` hops for pairs that may use longer paths."""
+        """Return the permitted paths with `hops` hops, for pairs with `uses_longer_paths`."""
         return []
 
     def in_one_mesh(self, source: str, destination: str) -> bool:
@@ -158,17 +158,17 @@ class Scheme(ABC):
         return Routes.of(self.fabric, routes)
 
     def until_hash(self, path: Path) -> Path:
-        """Return the part of a path that the source route decides; by default the whole path."""
+        """Return the source-routed part of a path; by default the whole path."""
         return path
 
     # -- tables
 
     @abstractmethod
     def address_entries(self, node: str) -> tuple[Entry, ...]:
-        """Return the entries of the tables that map addresses to egress ports."""
+        """Return a node's table entries for mapping destination addresses to egress ports."""
 
     def segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the address segments that a node looks up; empty by default."""
+        """Return the address segments of a node; empty by default."""
         return ()
 
     @abstractmethod
@@ -176,7 +176,7 @@ class Scheme(ABC):
         """Return the entries of a node's table all_path for the routes of these destinations."""
 
     def all_source_routes(self, routes: Routes) -> Callable[[str], Sequence[Entry]]:
-        """Return a function that returns the entries of a node's table all_path."""
+        """Return a function from a node's name to the node's entries of table all_path."""
         return lambda node: self.source_routes(node, routes.from_source(node))
 
     def entries(self, routes: Routes, reused: Reused | None = None) -> dict[str, NodeEntries]:
@@ -191,14 +191,14 @@ class Scheme(ABC):
         return entries
 
     def ecmp_table(self, node: str) -> EcmpTable | None:
-        """Return the groups of a switch that chooses by hash; None if callers must read its table entries."""
+        """Return the ECMP groups of a switch; None if callers must read its table entries."""
         return None
 
     # -- failures
 
     @classmethod
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
-        """Return the parts of plan `previous` that still hold in a new plan for `fabric`.
+        """Return the parts of plan `previous` still valid in a new plan for `fabric`.
 
         Both plans have the same strategy, rules and hashing. By default no part is used again.
         """
@@ -252,7 +252,7 @@ class Scheme(ABC):
         return node in ends or neighbour_set(self.fabric, node).issuperset(ends)
 
     def dependents(self, node: str, link: Link) -> Sequence[str]:
-        """Return the nodes that depend on a link of `node` in addition to the subscribers of the plan."""
+        """Return the nodes dependent on a link of `node`, in addition to the plan's subscribers."""
         return ()
 
     def may_relay(self, node: str) -> bool:
@@ -260,14 +260,14 @@ class Scheme(ABC):
         return True
 
     def message_path(self, node: str, target: str) -> Path | None:
-        """Return the path of a message between two nodes, which may be switches.
+        """Return the path of a message between two nodes, endpoints or switches.
 
-        The path has the fewest hops that the turn rules permit. None if a source route is too short for it.
+        The path has the fewest hops that the turn rules permit; None if it is too long for a source route.
         """
         return _message_paths(self, node).get(target)
 
     def repeated_message_paths(self, node: str, target: str) -> Sequence[Path]:
-        """Return the paths that an unacknowledged message takes in turn; empty: it takes `message_path`."""
+        """Return the paths to try in turn for an unacknowledged message; if empty, use `message_path`."""
         if self.fabric.node(node).is_switch or self.fabric.node(target).is_switch:
             return ()
         return self.shortest_paths(node, target)
@@ -297,7 +297,7 @@ class Scheme(ABC):
         return ()
 
     def plain_paths(self, node: str, targets: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
-        """Yield the targets to which a message needs no source route, each with its path.
+        """Yield the targets of messages without a source route, each with its path.
 
         The path of a neighbour is its link; other endpoints have None, since tables lead to them. Switches
         that are no neighbours are left out.

@@ -103,7 +103,7 @@ def _search_standby(
     searched: NDArray[np.bool_],
     standby: int,
 ) -> None:
-    """Add standby paths to the pairs of `decided`, and to the pairs that the mask `searched` marks.
+    """Add standby paths to the pairs of `decided`, and to the pairs marked by the mask `searched`.
 
     Both are then in `decided`, with their paths and weights. `buckets` has the paths of `searched` pairs.
     """
@@ -125,7 +125,7 @@ def _search_standby(
 
 
 def _with_decided(candidates: PathColumns, buckets: NDArray[np.int64], decided: Decided) -> Routes:
-    """Return the routes of all pairs; pairs in `decided` take their paths from there.
+    """Return the routes of all pairs; the paths of pairs in `decided` come from `decided`.
 
     A decided path that is no candidate follows the candidates of its pair.
     """

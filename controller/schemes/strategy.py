@@ -9,7 +9,7 @@ __all__ = ["STRATEGIES", "Steering", "Strategy"]
 
 
 class Steering(Enum):
-    """The part of a path that the source route of a frame decides."""
+    """The part of a path decided by the source route of a frame."""
 
     PATH = "every hop that an instruction can name"
     FIRST_HOP = "the port of the source; switches choose every further hop by hash"

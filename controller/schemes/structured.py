@@ -86,7 +86,7 @@ class Structured(Scheme):
     # -- paths
 
     def candidates(self, source: str, destination: str) -> list[Path]:
-        """Return the paths over which a source may distribute its traffic; empty if no path works.
+        """Return the candidate paths for a source's traffic to a destination; empty if no path works.
 
         Within a mesh:
 
@@ -199,7 +199,7 @@ class Structured(Scheme):
         return _segments(self, node)
 
     def planned_segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node without the routes that neighbours have withdrawn."""
+        """Return the segments of one node, before neighbours withdraw any routes."""
         here, grouped = self.fabric.node(node), self.has_groups(node)
         if not here.is_switch:
             own = mesh_segments(self.finder, here, (here.address,), highest_neighbours(self.finder, here))
@@ -219,7 +219,7 @@ class Structured(Scheme):
         return downward_segments(self.finder, here, grouped=self.has_groups(here.name))
 
     def segments_across(self, here: Node) -> Sequence[Segment]:
-        """Return the segments of a switch for destinations that other switches of its tier lead to."""
+        """Return the segments of a switch for destinations behind other switches of its tier."""
         bits = self.fabric.address_plan.bits
         first = field_ends(self.fabric)[0]
         own = here.address & ((1 << (bits - first)) - 1)
@@ -231,11 +231,11 @@ class Structured(Scheme):
         return False
 
     def lookups(self, node: str) -> Lookups:
-        """Return the segments that a node looks up, in order."""
+        """Return the segments of a node in the order of lookup."""
         return Lookups(self.segments(node))
 
     def address_entries(self, node: str) -> tuple[Entry, ...]:
-        """Return the entries of the tables that map addresses to egress ports."""
+        """Return a node's table entries for mapping destination addresses to egress ports."""
         return address_entries(self.finder, node, self.lookups(node))
 
     def source_routes(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> tuple[Entry, ...]:
@@ -248,13 +248,13 @@ class Structured(Scheme):
         return source_route_entries(self.finder, node, routes, self._steer)
 
     def all_source_routes(self, routes: Routes) -> Callable[[str], Sequence[Entry]]:
-        """Return a function that returns the entries of a node's table all_path, from shared columns."""
+        """Return a function from a node's name to the node's all_path entries, made from shared columns."""
         if self.strategy.steering is Steering.NONE:
             return lambda _: ()
         return RouteRows(self.finder, routes, self.steered_hops(routes.paths)).of
 
     def steered_hops(self, paths: PathColumns) -> NDArray[np.int64]:
-        """Return the number of hops of each path that need an instruction: the hops of its `steered_part`."""
+        """Return the number of hops with an instruction, by path: the hops of its `steered_part`."""
         if not self.strategy.by_hash:
             return paths.lengths
         tiers = columns(self.fabric).tiers
@@ -266,11 +266,11 @@ class Structured(Scheme):
         return steered_ports(self.finder, self.steered_part(path))
 
     def steered_part(self, path: Path) -> Path:
-        """Return the part of a path that needs instructions; the tables decide the hops after it."""
+        """Return the part of a path with instructions; the tables decide the hops after it."""
         return self.until_hash(path)
 
     def until_hash(self, path: Path) -> Path:
-        """Return the part of a path that the source route decides."""
+        """Return the source-routed part of a path."""
         return until_first_switch(self.fabric, path) if self.strategy.by_hash else path
 
     def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
@@ -291,7 +291,7 @@ class Structured(Scheme):
         return tuple(routes)
 
     def all_ecmp_routes(self, candidates: PathColumns) -> Routes:
-        """Return `ecmp_routes` of all pairs, computed in columns where that is possible."""
+        """Return `ecmp_routes` of all pairs, computed in columns if possible."""
         return ecmp_columns(self, candidates) or super().all_ecmp_routes(candidates)
 
     # -- failures
@@ -309,7 +309,7 @@ class Structured(Scheme):
 
     @classmethod
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
-        """Return the candidates of a previous plan that new failures do not touch.
+        """Return the candidates of a previous plan untouched by new failures.
 
         Nothing is reused if candidates depend on more than the working links.
         """
@@ -323,7 +323,7 @@ def _segments(scheme: Structured, node: str) -> tuple[Segment, ...]:
 
 
 def _disjoint(longer: Sequence[Path], paths: Sequence[Path]) -> list[Path]:
-    """Return the longer paths, in order, that share no link with `paths` or with each other."""
+    """Return the longer paths, in order, without common links with `paths` or with each other."""
     used = {hop for path in paths for hop in hops_of(path)}
     chosen: list[Path] = []
     for path in longer:
