@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions of the P4 programs that a plan calls, each declared once: its table, name, parameters and meaning.
+"""P4 actions called by the entries of plans, each declared once: its table, name, parameters and meaning.
 
 Code that creates or reads a row takes the action from this module, so that a wrong name fails when the plan
 is made. A test compares the declarations with the p4info of every compiled program.
@@ -55,7 +55,7 @@ class Action:
         return tuple(zip(self.params, values, strict=True))
 
     def entry(self, match: Key, *values: int, priority: int = 0) -> Entry:
-        """Return a row of the table that calls the action with these values."""
+        """Return a row of the table, calling the action with these values."""
         return Entry(self.table, match, self.name, self.call(*values), priority)
 
     def group(self, match: Key, *members: int) -> Entry:

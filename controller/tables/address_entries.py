@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of the tables that map addresses to egress ports, made from the segments of a node.
+"""Make the table entries for mapping addresses to egress ports from the segments of a node.
 
 segment, linear      structured addresses: a prefix, and its array of next hops
 rail                 ternary matches in place of prefixes, for switches on a rail
@@ -38,7 +38,7 @@ ADDRESS_TABLES = ("segment", "linear", "rail", "multipath", "pxn_segment", "pxn"
 @final
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """Segments of a node, in the order in which it looks up the destination of a frame.
+    """Segments of a node, in the order of lookup of a frame's destination.
 
     `pxn`: looked up first; only endpoints have them.
     `rails`: looked up next, in order.
@@ -116,7 +116,7 @@ def _segment_entry(prefix: Prefix, base: int, shift: int, mask: int) -> Entry:
 
 @lru_cache(maxsize=1 << 16)
 def _port_entry(index: int, port: int) -> Entry:
-    """Return the entry of an array element that is an egress port; equal entries are a single object."""
+    """Return the entry of an array element with an egress port; equal entries are a single object."""
     return SET_PORT.entry((("index", Exact(index)),), port)
 
 

@@ -17,7 +17,7 @@ _WHOLE = 1 << 16
 @final
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """Queue depths at which ports mark frames, as numbers of frames that wait behind a departing frame.
+    """Queue depths for marking frames at ports, as numbers of frames waiting behind a departing frame.
 
     Between depths `first` and `last`, the probability of a mark grows from 0 to `share`. From `last` on,
     every frame is marked. `to_hosts`: the ports to the nodes' own hosts mark frames too.

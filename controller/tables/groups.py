@@ -21,16 +21,16 @@ _LB_BITS = 8
 
 
 def group_size(ways: int) -> int:
-    """Return the number of hash values that a group of `ways` members distinguishes, a power of two.
+    """Return the number of hash values for a group of `ways` members, a power of two.
 
-    The numbers of values of two members differ by at most 1.
+    The values are spread evenly: any two members' numbers of values differ by at most 1.
     """
     bits = (ways - 1).bit_length()
     return 1 << (bits if ways == 1 << bits else max(bits, min(bits + _EXTRA_BITS, _MAX_BITS)))
 
 
 def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "per-tier") -> int:
-    """Return the first bit of the hash that a switch looks at.
+    """Return the first hash bit used by a switch.
 
     With `per-tier`, this bit follows the bits that lower levels of switches use. With `identical`, all
     switches look at the bits from 0 on, so a choice depends on the choices at lower levels (polarisation).
@@ -78,7 +78,7 @@ def group_entry(finder: PathFinder, node: str, group: int, members: Sequence[Egr
 
 @computed_once
 def _group_widths(fabric: Fabric) -> dict[int, int]:
-    """Return the number of hash bits that the widest group of uplinks of each level uses, by level."""
+    """Return the number of hash bits of the widest group of uplinks, by level of switches."""
     widths: dict[int, int] = {}
     for node in fabric.switches:
         ups = _uplinks(fabric, node)

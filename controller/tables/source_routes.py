@@ -100,7 +100,7 @@ def _route_entry(match: tuple[tuple[str, Match], ...], params: Params) -> Entry:
 
 
 def steered_ports(finder: PathFinder, path: Path) -> Ports:
-    """Return the egress ports of the hops of a path that a source route steers.
+    """Return the egress ports of a path's hops for its source route.
 
     The tables decide descending hops after the sixth hop, and descending hops whose port exceeds 255: no
     instruction can name this port, so its element is None.

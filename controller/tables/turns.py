@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of the tables arrival, departure and vl_turn, by which a switch applies turn rules."""
+"""Entries of the tables arrival, departure and vl_turn, for a switch to apply turn rules."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
@@ -41,7 +41,7 @@ def _known_entries(_: Fabric) -> dict[Hashable, object]:
 
 
 class _PortDirections:
-    """Ports of all nodes, with the directions of the hops that arrive and leave by them."""
+    """Ports of all nodes, with the directions of the arriving and the leaving hop of each port."""
 
     def __init__(self, rules: RuleSet, fabric: Fabric) -> None:
         hops = columns(fabric)
@@ -52,7 +52,7 @@ class _PortDirections:
         self._first = np.searchsorted(hops.tails[order], np.arange(len(fabric.nodes) + 1))
 
     def of(self, node: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """Return the ports of a node, and the directions of the hops that arrive and leave by each port."""
+        """Return the ports of a node, and the directions of the arriving and the leaving hop of each port."""
         own = slice(self._first[node], self._first[node + 1])
         return (
             tuple(self._ports[own].tolist()),

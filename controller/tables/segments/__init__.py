@@ -7,7 +7,7 @@ programs        tables that only some programs have
 mesh            segments of a node's mesh
 downward        segments below a switch
 upward          segments upwards, and the default
-withdrawn       routes that neighbours of a switch have withdrawn
+withdrawn       routes withdrawn by neighbours of a switch
 rails           switches whose endpoints have the same rank and no common prefix
 pxn             PXN: another GPU of the domain relays frames to its rail
 circuits        segments over a core of optical circuits

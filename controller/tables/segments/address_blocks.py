@@ -66,7 +66,7 @@ def graph_segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
 
 
 def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> list[Segment]:
-    """Return the segments that need the fewest entries in the table of blocks and the table linear together.
+    """Return the segments with the fewest entries in the table of blocks and the table linear together.
 
     Each segment counts as 1 + `penalty` entries. All blocks with the same single next hop share one entry of
     the table linear. That entry counts only if one block holds all endpoints with the next hop. With a
@@ -89,7 +89,7 @@ def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> lis
 
     @cache
     def grouped(value: int, size: int, shift: int) -> int:
-        """Return the number of entries for a block whose array has an entry for each 2 ** shift addresses."""
+        """Return the number of entries for a block with one array entry for each 2 ** shift addresses."""
         if size == shift:
             single = next_hop(value, size)
             return cost(value, size)[0] if single is None else single not in (_ANY, _NONE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Next hops over a core of optical circuits (LumosCore), which join switches along a dimension into a mesh.
+"""Next hops over a core of optical circuits (LumosCore), a mesh of switches along a dimension.
 
 The links of that mesh are the current circuits: they change, and several may be parallel. A source route
 therefore steers a frame up to its spine only, and the tables forward it over the circuits:
@@ -121,7 +121,7 @@ def _field_name(fabric: Fabric, axis: int) -> str:
 
 
 def _line_members(fabric: Fabric, node: str) -> dict[int, str]:
-    """Return a switch and all switches that circuits may join to it, by coordinate."""
+    """Return the line of a switch, by coordinate: the switch and all possible peers of its circuits."""
     lines = _lines_of_core(fabric)
     axis = core_dimensions(fabric)[node]
     return lines[_without_axis(fabric.node(node).coordinates, axis)]
@@ -148,7 +148,7 @@ def _without_axis(coordinates: tuple[int, ...], axis: int) -> tuple[int, ...]:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _LineCircuits:
-    """Working circuits between the switches that circuits may join, `members` by coordinate.
+    """Working circuits between the switches of a line, `members` by coordinate.
 
     `direct[i, j]` is the number of circuits between members i and j. A third member relays over as many
     circuits as the smaller of its two hops has; `relayed[i, j]` is the sum over all third members.
@@ -164,7 +164,7 @@ class _LineCircuits:
         return self._count(self.direct, switch, coordinate)
 
     def relayed_to(self, switch: str, coordinate: int) -> int:
-        """Return the number of circuits that third members relay over, from `switch` to a coordinate."""
+        """Return the number of circuits relayed by third members, from `switch` to a coordinate."""
         return self._count(self.relayed, switch, coordinate)
 
     def _count(self, counts: NDArray[np.int64], switch: str, coordinate: int) -> int:
@@ -172,7 +172,7 @@ class _LineCircuits:
         return 0 if member is None else int(counts[self.position[switch], self.position[member]])
 
     def relays(self, switch: str, neighbour: str) -> Iterator[tuple[str, int]]:
-        """Yield each member that can relay, and the number of circuits that it relays over."""
+        """Yield each relaying member and the number of circuits relayed by the member."""
         counts = np.minimum(self.direct[self.position[switch]], self.direct[self.position[neighbour]])
         names = tuple(self.position)
         for third in np.flatnonzero(counts).tolist():
@@ -180,16 +180,16 @@ class _LineCircuits:
 
 
 def _circuits_of_line(finder: PathFinder, switch: str) -> _LineCircuits:
-    """Return the circuits among a switch and the switches that circuits may join to it.
+    """Return the circuits among a switch and all possible peers of its circuits: the switch's line.
 
-    The circuits are counted once for all of these switches, the switch's line.
+    The circuits are counted once for all switches of the line.
     """
     return _count_circuits(finder, next(iter(_line_members(finder.fabric, switch).values())))
 
 
 @computed_once
 def _count_circuits(finder: PathFinder, first: str) -> _LineCircuits:
-    """Return the circuits of the line whose first member is `first`."""
+    """Return the circuits of the line with `first` as its first member."""
     members = _line_members(finder.fabric, first)
     position = {name: number for number, name in enumerate(members.values())}
     direct = np.zeros((len(members), len(members)), np.int64)
@@ -203,7 +203,7 @@ def _count_circuits(finder: PathFinder, first: str) -> _LineCircuits:
 
 
 def _ports_towards(finder: PathFinder, switch: str, neighbour: str) -> list[int]:
-    """Return the ports by which a switch of the core reaches another switch; each port has an equal share."""
+    """Return the ports of a core switch towards another core switch; each port has an equal share."""
     if finder.has_link(switch, neighbour):
         return list(finder.ports_to(switch, neighbour))
     ways = _circuits_of_line(finder, switch).relays(switch, neighbour)
@@ -211,7 +211,7 @@ def _ports_towards(finder: PathFinder, switch: str, neighbour: str) -> list[int]
 
 
 def _max_group_size(groups: int) -> int:
-    """Return the largest power of two that `groups` groups can have as their size."""
+    """Return the largest power of two possible as the size of each of `groups` groups."""
     return 1 << max((_MEMBERS // max(groups, 1)).bit_length() - 1, 0)
 
 
@@ -224,7 +224,7 @@ def _shared_group_size(ways: int) -> int:
 
 
 def _even_group(ports: Sequence[int], room: int, groups: int) -> NextHop:
-    """Return a group that shares evenly for any set of values of the low four bits of lb.
+    """Return a group with even shares for any set of values of the low four bits of lb.
 
     The leaf, or the source by its bucket, decides which values arrive: with equal shares and n groups of the
     core, every n-th value. For each value, the upper bits of lb select the ports in turn. The next value that

@@ -101,7 +101,7 @@ def _search_downward(fabric: Fabric, here: Node, lower: Sequence[str], *, groupe
 
 
 def _outer(part: Prefix, length: int, bits: int) -> Prefix:
-    """Return the first `length` bits of a prefix that has at least `length` bits."""
+    """Return the first `length` bits of a prefix of at least `length` bits."""
     return Prefix(part.value >> (bits - length) << (bits - length), length)
 
 

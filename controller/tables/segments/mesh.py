@@ -26,14 +26,14 @@ def last_field_end(fabric: Fabric) -> int:
 
 
 def own_segment(fabric: Fabric, here: Node) -> Segment:
-    """Return the segment of a node's own address, which leads to its host."""
+    """Return the segment of a node's own address, with the node's host as next hop."""
     return Segment(Prefix(here.address, fabric.address_plan.bits), 0, 0, (here.name,))
 
 
 def mesh_segments(
     finder: PathFinder, here: Node, addresses: Sequence[int], uplinks: Sequence[str] = ()
 ) -> list[Segment]:
-    """Return segments with an array of next hops for each dimension in which a node has links.
+    """Return a node's segments in a mesh: an array of next hops for each dimension with links.
 
     An array is indexed by the destination's value of the dimension's address field. The own value of an
     endpoint leads to its host. Arrays above the first dimension do not use this value: a destination with an
@@ -109,7 +109,7 @@ class _MeshArray(NamedTuple):
 def _up_first_segments(
     fabric: Fabric, arrays: Sequence[_MeshArray], axis: int, outer: int, down: NextHop = None
 ) -> list[Segment]:
-    """Return segments by which a frame takes all up hops before any down hop.
+    """Return segments for frames to take all up hops before any down hop.
 
     An up hop is in the highest possible dimension. Segments of lower dimensions come first in the result.
 
@@ -165,10 +165,10 @@ def _line_by_address(fabric: Fabric, here: Node, neighbours: Iterable[str], fiel
 def relay_in_line(
     finder: PathFinder, node: Node, axis: int, line: Mapping[int, str], value: int
 ) -> str | None:
-    """Return the neighbour by which a mesh node reaches the member `line[value]`.
+    """Return the next hop of a mesh node to the member `line[value]`.
 
-    This is the member itself if its link works, else a third member with links to both, or None. `line` has
-    the members along dimension `axis`, by value of the dimension's address field.
+    The result is the member itself if its link works, else a third member with links to both, or None.
+    `line` has the members along dimension `axis`, by value of the dimension's address field.
     """
     target = line[value]
     if finder.has_link(node.name, target):

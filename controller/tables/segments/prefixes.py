@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Address prefixes below each node, and prefixes that each node reaches.
+"""Compute the address prefixes below each node, and the prefixes within reach of each node.
 
 Structured addresses follow physical position (UB-Mesh, structured addressing), so a few prefixes cover the
 endpoints below a switch. This module computes the prefixes from the fabric.
@@ -39,7 +39,7 @@ class Prefix(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class PrefixHops:
-    """Prefixes that a node leads to, with the number of hops to each; 0 from an endpoint to itself."""
+    """Prefixes reached from a node, with the number of hops to each; 0 from an endpoint to itself."""
 
     hops: Mapping[Prefix, int]
     _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -48,11 +48,11 @@ class PrefixHops:
         object.__setattr__(self, "_lengths", tuple({prefix.length for prefix in self.hops}))
 
     def hops_to(self, address: int, bits: int) -> int | None:
-        """Return the number of hops to a prefix that contains an address; None without such a prefix."""
+        """Return the number of hops to a prefix containing an address; None without such a prefix."""
         return self.hops_to_prefix(Prefix(address, bits), bits)
 
     def hops_to_prefix(self, segment: Prefix, bits: int) -> int | None:
-        """Return the fewest hops to a prefix that contains a whole segment; None without such a prefix."""
+        """Return the fewest hops to a prefix containing a whole segment; None without such a prefix."""
         fewest: int | None = None
         for length in self._lengths:
             if length <= segment.length:
@@ -65,7 +65,7 @@ class PrefixHops:
 
 @computed_once
 def address_classes(fabric: Fabric) -> tuple[int, ...]:
-    """Return the values of the first address field that endpoints have, in ascending order."""
+    """Return the endpoints' values of the first address field, in ascending order."""
     shift = fabric.address_plan.shift(fabric.address_plan.fields[0].name)
     return tuple(sorted({node.address >> shift for node in fabric.endpoints}))
 
@@ -86,7 +86,7 @@ def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
 
 
 def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
-    """Return the parts of a segment with `length` bits that have endpoints, in ascending order.
+    """Return the parts of a segment, `length` bits long, with at least one endpoint, in ascending order.
 
     `length` is one of the `field_ends`.
     """
@@ -118,7 +118,7 @@ def descendants(fabric: Fabric) -> Mapping[str, PrefixHops]:
 
 @computed_once
 def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
-    """Return the prefixes that a frame reaches from each node by climbing first and then descending."""
+    """Return the prefixes reached from each node by climbing first and then descending."""
     reach = descendants(fabric)
     reachable: dict[str, PrefixHops] = {}
     for node in sorted(fabric.nodes, key=lambda node: -node.tier):
@@ -133,7 +133,7 @@ def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
 
 @computed_once
 def _direct_subprefixes(fabric: Fabric) -> Mapping[Prefix, frozenset[Prefix]]:
-    """Return the parts of each segment that have endpoints and are one field longer than the segment."""
+    """Return each segment's parts with at least one endpoint, one address field longer than the segment."""
     ends = field_ends(fabric)
     members: dict[Prefix, set[Prefix]] = {}
     bits = fabric.address_plan.bits

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that only some of the P4 programs have."""
+"""Tables missing in some of the P4 programs."""
 
 from topologies import Node
 

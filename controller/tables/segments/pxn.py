@@ -22,7 +22,7 @@ __all__ = ["endpoints_of_closed_rails", "pxn_segments", "relay_segments"]
 def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tuple[Segment, ...]:
     """Return a segment for other domains, by rank, and a segment for the node's own domain.
 
-    The segment for the own domain has no next hop: `own`, the node's segments without PXN, decide there. The
+    The segment for the own domain has no next hop: `own`, the segments without PXN, decide in the domain. The
     result is empty if the program has no PXN, or the node is not one of the `endpoints_of_closed_rails`.
     """
     fabric = finder.fabric
@@ -80,7 +80,7 @@ def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
 
 @computed_once
 def endpoints_of_closed_rails(fabric: Fabric) -> frozenset[str]:
-    """Return the endpoints that have uplinks, all to switches on closed rails."""
+    """Return the endpoints with uplinks only to switches on closed rails."""
     endpoints = []
     for node in fabric.endpoints:
         ups = [neighbour for neighbour in fabric.neighbours(node.name) if fabric.node(neighbour).level]

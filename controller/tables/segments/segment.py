@@ -46,7 +46,7 @@ class Segment:
 @final
 @dataclass(frozen=True, slots=True)
 class TernarySegment:
-    """Addresses that equal `value` in the bits of `ternary_mask`, with an array of next hops like a Segment.
+    """Addresses equal to `value` in the bits of `ternary_mask`, with an array of next hops like a Segment.
 
     A segment without next hops matches the destinations of foreign rails, whose frames the switch drops.
     """
@@ -62,18 +62,18 @@ class TernarySegment:
         return (address ^ self.value) & self.ternary_mask == 0
 
     def next_hop(self, address: int) -> NextHop:
-        """Return the next hop of an address that the segment matches."""
+        """Return the next hop of a matching address."""
         return self.next_hops[address >> self.shift & self.mask] if self.next_hops else None
 
 
 def longest_match(segments: Iterable[Segment], address: int, bits: int) -> Segment | None:
-    """Return the segment whose prefix is the longest match of an address; None without a match."""
+    """Return the segment with the longest matching prefix of an address; None without a match."""
     matching = [segment for segment in segments if segment.prefix.contains(address, bits)]
     return max(matching, key=lambda segment: segment.prefix.length, default=None)
 
 
 def merge_halves(segments: list[Segment], bits: int) -> list[Segment]:
-    """Merge segments with equal arrays that are the two halves of a wider prefix; return all, sorted."""
+    """Merge segments with equal arrays for both halves of a wider prefix; return all, sorted by prefix."""
     kept = {segment.prefix: segment for segment in segments}
     for length in range(bits, 1, -1):
         for prefix in sorted(segment for segment in kept if segment.length == length):

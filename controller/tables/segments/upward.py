@@ -33,7 +33,7 @@ def highest_neighbours(finder: PathFinder, here: Node) -> list[str]:
 def upward_segments(
     finder: PathFinder, here: Node, meshed: Sequence[Prefix] = (), *, grouped: bool
 ) -> list[Segment]:
-    """Return the default segment, by the highest tier, and segments of prefixes that other uplinks serve.
+    """Return the default segment, by the highest tier, and segments of prefixes served by other uplinks.
 
     With `grouped`, the program has groups, and a next hop is the group of all uplinks. Otherwise the low bits
     of an address select an uplink.
@@ -68,7 +68,7 @@ def upward_segments(
 def _reached_by_some(
     fabric: Fabric, higher: tuple[str, ...], highest: tuple[str, ...]
 ) -> dict[Prefix, Sequence[str]]:
-    """Return the prefixes that the default does not serve well, each with the uplinks that lead to it.
+    """Return the prefixes badly served by the default segment, each with its better uplinks.
 
     Uplinks below the highest tier reach such a prefix by fewer hops than the uplinks in `highest`, or some of
     the uplinks in `highest` do not reach the prefix. Nodes with the same uplinks share the result.
@@ -83,7 +83,7 @@ def _reached_by_some(
 
     @cache
     def better(number: int, *, of_highest: bool) -> list[Prefix]:
-        """Return the prefixes for which uplinks with reach `alike[number]` are better than the default."""
+        """Return the prefixes better served by uplinks with reach `alike[number]` than by the default."""
         prefixes = []
         for prefix, hops in alike[number].hops.items():
             result = [reach.hops_to_prefix(prefix, bits) for reach in default]
@@ -105,7 +105,7 @@ def _is_within(part: Prefix, whole: Prefix, bits: int) -> bool:
 
 @computed_once
 def _displaced_addresses(fabric: Fabric) -> tuple[int, ...]:
-    """Return mesh addresses whose holders are in no mesh: spares that have replaced mesh members."""
+    """Return mesh addresses with holders outside any mesh: spares that have replaced mesh members."""
     bits, first = fabric.address_plan.bits, field_ends(fabric)[0]
     ends = fabric.endpoints
     meshed = {node.name for node in ends if any(port.dimension is not None for port in node.ports)}
@@ -121,7 +121,7 @@ def _group_segment(_: int, prefix: Prefix, uplinks: Sequence[str]) -> Segment:
 
 
 def _spread_segment(bits: int, prefix: Prefix, uplinks: Sequence[str]) -> Segment:
-    """Return a segment whose array spreads the low address bits over several uplinks."""
+    """Return a segment spreading addresses over several uplinks, by their low bits."""
     width = min((len(uplinks) - 1).bit_length(), bits - prefix.length)
     array = tuple(uplinks[value % len(uplinks)] for value in range(1 << width))
     return Segment(prefix, 0, (1 << width) - 1, array)

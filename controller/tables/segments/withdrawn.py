@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes that neighbours of a switch have withdrawn, as BGP withdraws the route of a host or segment (HPN).
+"""Routes withdrawn by neighbours of a switch, as BGP withdraws the route of a host or segment (HPN).
 
 When a neighbour has lost a downlink, a switch that chooses among equal neighbours by hash removes this
 neighbour from the groups for the prefixes below the downlink.
@@ -19,7 +19,7 @@ __all__ = ["withdrawn_next_hop", "withdrawn_segments"]
 
 
 def withdrawn_segments(finder: PathFinder, node: Node, uplinks: Sequence[str]) -> list[Segment]:
-    """Return segments for the prefixes that some neighbours of a switch no longer reach.
+    """Return segments for the prefixes lost to some neighbours of a switch.
 
     The group of each segment leaves these neighbours out. The segment has a longer prefix than the planned
     segment, or replaces it. `uplinks` are the neighbours by which the switch climbs. A switch knows of a
@@ -60,10 +60,10 @@ def withdrawn_next_hop(
 
 @final
 class _Withdrawn(frozenset[Prefix]):
-    """Prefixes that a switch no longer reaches."""
+    """Prefixes no longer reached by a switch."""
 
     def longest(self, address: int, bits: int) -> Prefix | None:
-        """Return the longest prefix with which an address of `bits` bits begins; None if there is none."""
+        """Return the longest prefix of an address of `bits` bits; None if there is none."""
         for length in self.lengths:
             prefix = Prefix(address >> (bits - length) << (bits - length), length)
             if prefix in self:
@@ -77,7 +77,7 @@ class _Withdrawn(frozenset[Prefix]):
 
 
 def _withdrawing(finder: PathFinder, node: Node) -> Iterator[tuple[str, _Withdrawn]]:
-    """Yield each neighbour that has lost a neighbour of its own, and the prefixes that it withdraws."""
+    """Yield each neighbour with a lost neighbour of its own, and its withdrawn prefixes."""
     if not finder.failed:
         return
     fabric, neighbours = finder.fabric, finder.neighbours(node.name)
@@ -89,7 +89,7 @@ def _withdrawing(finder: PathFinder, node: Node) -> Iterator[tuple[str, _Withdra
 
 @computed_once
 def _find_withdrawn(fabric: Fabric, upper: str, lost: frozenset[str], but: str) -> _Withdrawn:
-    """Return the prefixes below the neighbours in `lost` to which no other neighbour of `upper` leads.
+    """Return the prefixes below the neighbours in `lost`, but below no other neighbour of `upper`.
 
     Prefixes below the neighbour `but` are left out.
     """
@@ -106,7 +106,7 @@ def _find_withdrawn(fabric: Fabric, upper: str, lost: frozenset[str], but: str) 
 
 
 def _without(planned: Sequence[str], losers: Set[str]) -> NextHop:
-    """Return the next hop for the neighbours in `planned` that are not in `losers`."""
+    """Return the next hop for the neighbours in `planned` but not in `losers`."""
     return equal_cost_group([name for name in planned if name not in losers])
 
 
@@ -115,7 +115,7 @@ def _planned_neighbours(
 ) -> Sequence[str]:
     """Return the planned neighbours for a prefix.
 
-    They are the lower neighbours with the fewest hops to the prefix; `uplinks` if the prefix is not below.
+    They are the lower neighbours with the fewest hops to the prefix; `uplinks` for a prefix not below.
     """
     fabric, below, bits = finder.fabric, descendants(finder.fabric), finder.fabric.address_plan.bits
     if below[node.name].hops_to_prefix(prefix, bits) is None:
