@@ -13,7 +13,7 @@ class PlanError(RailyardError):
 
 
 class DeadlockError(PlanError):
-    """Routes whose channels wait for each other in a cycle.
+    """Routes with channels waiting for each other in a cycle.
 
     `cycle` lists the channels in waiting order, each as (link, node to which the channel leads, VL). The last
     channel waits for the first.

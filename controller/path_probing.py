@@ -47,19 +47,19 @@ LB_VALUES = 256
 @final
 @dataclass(frozen=True, slots=True)
 class ProbedPath:
-    """A path, and a value of the header field lb (load balancing) with which switches choose the path."""
+    """A path, and a value of the header field lb (load balancing) leading frames over the path."""
 
     lb: int
     path: Path
 
 
 def selected_members(hashes: ArrayLike, ways: int, shift: int = 0) -> Ints:
-    """Return the member of a group of `ways` members that each hash selects, by its bits from `shift` on."""
+    """Return each hash's member in a group of `ways` members, chosen by the bits from `shift` on."""
     return (np.asarray(hashes) >> shift & group_size(ways) - 1) % ways
 
 
 def lb_by_member(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> Ints:
-    """Return, by member of a group, the first value of `lbs` that selects the member; -1 if there is none.
+    """Return, by member of a group, the first value of `lbs` to select the member; -1 if there is none.
 
     `scna` and `dcna` are the addresses of the frame. `lbs` has all values of lb by default.
     """
@@ -71,7 +71,7 @@ def lb_by_member(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[
 
 
 def min_reached_members(ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> int:
-    """Return the least number of members of a group that the values `lbs` select, over all addresses.
+    """Return the least number of group members reached by the values `lbs`, over all addresses.
 
     `lbs` has all values of lb by default. The addresses of a frame flip the same bits of the hash for every
     value of lb, so the function tries all possible flips.
@@ -102,7 +102,7 @@ class PathProbe:
         self._plan = plan
 
     def lbs_by_path(self, source: str, destination: str) -> Mapping[Path, tuple[int, ...]]:
-        """Return, by path, the values of lb that select the path; paths are sorted by their least value.
+        """Return, by path, the values of lb leading over the path; paths are sorted by their least value.
 
         Raises:
             PlanError: The tables do not lead to the destination.
@@ -121,7 +121,7 @@ class PathProbe:
     def disjoint_paths(
         self, source: str, destination: str, most: int = 0, order: Sequence[int] = range(LB_VALUES)
     ) -> tuple[ProbedPath, ...]:
-        """Return paths of which no two share a hop between switches.
+        """Return paths without common hops between switches.
 
         The egress ports of the source take turns. At its turn, a port contributes its first path, in the
         order of the values of lb, that shares no hop between switches with the paths chosen before.
@@ -179,7 +179,7 @@ class PathProbe:
         return numbered_by_first_use(_first_parts(routes.paths)[routes.buckets])
 
     def group_sizes(self, source: str, destination: str) -> tuple[int, ...]:
-        """Return the sizes of the groups that a frame with lb 0 meets on its path after the steered part.
+        """Return the sizes of the groups on the path of a frame with lb 0, after the steered part.
 
         The size of a group is its number of distinct egress ports; groups with one port are left out.
         """
@@ -199,7 +199,7 @@ class PathProbe:
         return [self._scheme.until_hash(path) for path in paths]
 
     def _follow(self, begun: Path, destination: str, lbs: Ints) -> Iterator[tuple[Path, Ints]]:
-        """Yield the paths that begin with `begun`, each with the values of `lbs` that select the path."""
+        """Yield the paths beginning with `begun`, each with the values of `lbs` to select the path."""
         fabric, source = self._plan.fabric, begun[0]
         hashes = flow_hash(fabric.node(source).address, fabric.node(destination).address, lbs)
         waiting: list[tuple[Path, Ints]] = [(begun, np.arange(len(lbs)))]
