@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees over a fabric that share no link. A fabric of several planes gets one tree in each plane."""
+"""Lay link-disjoint trees over a fabric. A fabric of several planes gets one tree in each plane."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Neighbours = Mapping[str, Sequence[str]]
 def lay_trees(
     fabric: Fabric, members: Sequence[str], *, failed: Set[str] = frozenset(), most: int | None = None
 ) -> tuple[SwitchTree, ...]:
-    """Return trees over members that share no link.
+    """Return link-disjoint trees over members.
 
     The root of a tree is a switch of the lowest tier that reaches all members; each child is of a lower tier
     than its parent. If switches have no tiers, a tree consists of shortest paths from its root.
@@ -71,7 +71,7 @@ def _next_tree(fabric: Fabric, members: Sequence[str], used: Set[str]) -> Switch
 
 
 def _downward(fabric: Fabric, used: Set[str]) -> dict[str, list[str]]:
-    """Return the neighbours of lower tiers of each switch over links that are not in `used`."""
+    """Return the neighbours of lower tiers of each switch over links not in `used`."""
     below: dict[str, list[str]] = {node.name: [] for node in fabric.switches}
     for switch in fabric.switches:
         for name in fabric.neighbours(switch.name):

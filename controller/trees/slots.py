@@ -42,7 +42,7 @@ class Allotment:
 
     @property
     def cells(self) -> int:
-        """Number of cells that the tree uses at each of its switches."""
+        """Number of cells of the tree at each of its switches."""
         return 2 * self.window
 
 
@@ -86,7 +86,7 @@ class SlotPool:
         return number
 
     def take_back(self, number: int, blocks: int) -> None:
-        """Free the cells of a tree that has used `blocks` block numbers.
+        """Free the cells of a tree after its use of `blocks` block numbers.
 
         Raises:
             PlanError: The tree has no cells, or its blocks have no number left.

@@ -15,7 +15,7 @@ __all__ = ["SwitchTree"]
 @final
 @dataclass(frozen=True, slots=True)
 class SwitchTree:
-    """A tree whose inner nodes are switches and whose leaves are members.
+    """A tree with switches as inner nodes and members as leaves.
 
     Attributes:
         root: Name of the switch at the top.
