@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reactions of node controllers, and the event that caused each."""
+"""Reactions of node controllers, and their causes."""
 
 from dataclasses import dataclass
 from typing import Literal, final
@@ -17,7 +17,7 @@ link. By silence: its agent hears nothing over a path. By a controller: of takeo
 @final
 @dataclass(frozen=True, slots=True)
 class News:
-    """Event to which the controller of a node reacts.
+    """An event, as the controller of a node learned of it.
 
     Attributes:
         learns: How the node learned of the event.

@@ -48,13 +48,13 @@ class LacpTimes:
 
 
 class _Runtime(Protocol):
-    """Operations of the control loop that bonding uses."""
+    """Operations of the control loop used by bonding."""
 
     @property
     def now_ps(self) -> int: ...
     def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
     def learn(self, node: str, updates: Sequence[Update]) -> None:
-        """Write updates that do not count as reactions to a failure."""
+        """Write updates without counting them as reactions to a failure."""
         ...
 
     def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> int:
@@ -62,13 +62,13 @@ class _Runtime(Protocol):
         ...
 
     def port_changed(self, node: str, port: int, up: bool) -> None:
-        """Handle that a port has become usable or unusable."""
+        """React to a port becoming usable or unusable."""
         ...
 
 
 @final
 class _Hosts:
-    """Host routes of a ToR, which it installs as it hears hosts; `unheard` are ports without a heard host."""
+    """Host routes of a ToR, installed as it hears its hosts; `unheard` are ports without a heard host."""
 
     def __init__(self, schemes: SharedSchemes, fabric: Fabric, tor: str, ports: Sequence[int]) -> None:
         self._schemes = schemes
@@ -79,12 +79,12 @@ class _Hosts:
         self.withheld = self._step()
 
     def heard(self, port: int) -> Sequence[Update]:
-        """Return the updates that add the route to the host at a port."""
+        """Note the host heard at a port, and return the updates for its route."""
         self.unheard.discard(port)
         return self._step()
 
     def all(self) -> Sequence[Update]:
-        """Return the updates that complete the planned tables."""
+        """Return the updates still missing from the planned tables."""
         before, self._entries = self._entries, self._entries_without(frozenset())
         return diff(before, self._entries)
 
@@ -100,7 +100,7 @@ class _Hosts:
 
 @final
 class Bonding:
-    """Drives a `Bond` for every NIC and ToR that has bonded ports.
+    """Drives a `Bond` for every NIC and ToR with bonded ports.
 
     With `withhold`, a ToR gets a host route once it has heard the host. Otherwise host routes exist from the
     start, as in real time, where hosts send from the start.
@@ -140,7 +140,7 @@ class Bonding:
         return port in self._ports.get(node, ())
 
     def when_up(self, _: str, then: Callable[[], None]) -> None:
-        """Call `then`, which begins a job, once all bundles are up."""
+        """Begin a job by calling `then` once all bundles are up."""
         if self.up_ps is None:
             self._waiting.append(then)
         else:
@@ -168,7 +168,7 @@ class Bonding:
         self._give_up_ps = now + _PATIENCE * self._times.period_ps
 
     def on_port(self, node: str, port: int, up: bool) -> None:
-        """Handle a change of carrier of a port that speaks LACP."""
+        """Handle a change of carrier of an LACP port."""
         if node in self._bonds:
             self._apply(node, self._bonds[node].on_carrier(port, up))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of circuits under way, and the link ends and table updates that it concerns."""
+"""A change of circuits under way, with its link ends and table updates."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class Change:
 
     @property
     def standing(self) -> Fabric:
-        """Fabric with the old circuits that still stand: all until `turned`, then only the kept circuits."""
+        """Fabric with the old circuits still up: all until `turned`, then only the kept circuits."""
         return self.stay if self.turned else self.before
 
 
@@ -78,7 +78,7 @@ def without_turns(updates: Sequence[Update]) -> Sequence[Update]:
 
 
 def ends_beyond(fabric: Fabric, other: Fabric) -> frozenset[Port]:
-    """Return the ends of the links of `fabric` that `other` lacks."""
+    """Return the ends of the links of `fabric` missing from `other`."""
     have = {link.name for link in other.links}
     new = (link for link in fabric.links if link.name not in have)
     return frozenset((end.node, end.port) for link in new for end in (link.a, link.b))

@@ -79,7 +79,7 @@ def message_frame(
     destination_cna: int,
     ports: Sequence[int] = (),
 ) -> bytes:
-    """Return the management frame that carries a message; with `ports`, source-routed through these ports."""
+    """Return the management frame of a message; with `ports`, source-routed through these ports."""
     if isinstance(message, Subscription):
         content = _message(_WATCH, message)
     elif isinstance(message, Notice):
@@ -92,7 +92,7 @@ def message_frame(
 
 @lru_cache(maxsize=1 << 14)
 def hello_frame(hello: Hello) -> bytes:
-    """Return the management frame that carries a hello over its link, cached."""
+    """Return the management frame of a hello for its link; frames are cached."""
     return _frame(
         hello.cna,
         hello.neighbour_cna,
@@ -133,7 +133,7 @@ def read_management(frame: bytes) -> Notice | Subscription | Acknowledgement | H
 
 @lru_cache(maxsize=1 << 14)
 def sender_of(frame: bytes) -> int:
-    """Return the CNA of the node that sent a management frame; FrameError for any other frame."""
+    """Return the CNA of the sender of a management frame; FrameError for any other frame."""
     source = _plain_source(frame)
     if source is None:
         source = _parts(frame)[0]
@@ -200,7 +200,7 @@ def _frame(source_cna: int, destination_cna: int, message: bytes, ports: Sequenc
 
 @cache
 def _template(*, steered: bool) -> bytes:
-    """Return a management frame whose addresses and message are zero; `steered`: with a zero source route."""
+    """Return a management frame with zero addresses and message; `steered`: with a zero source route."""
     route, cfg = (bytes(SRH_BYTES), CFG_SOURCE_ROUTE) if steered else (b"", CFG_CNA16)
     size = _LPH_BYTES + len(route) + _NTH_BYTES + _MESSAGE.size
     lph = cfg << _CFG_SHIFT | encode_length(size)
@@ -215,7 +215,7 @@ def is_slow(frame: bytes) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def lacpdu_frame(pdu: Lacpdu, source: str) -> bytes:
-    """Return the frame that carries an LACPDU from the MAC address `source`."""
+    """Return the frame of an LACPDU from the MAC address `source`."""
     from scapy.contrib.lacp import LACP
     from scapy.contrib.slowprot import SlowProtocol
     from scapy.layers.l2 import Ether
@@ -237,7 +237,7 @@ def lacpdu_frame(pdu: Lacpdu, source: str) -> bytes:
 
 @lru_cache(maxsize=1 << 14)
 def read_lacpdu(frame: bytes) -> Lacpdu | None:
-    """Return the LACPDU that a frame carries; None if it carries no LACPDU."""
+    """Return the LACPDU in a frame; None if the frame carries no LACPDU."""
     from scapy.contrib.lacp import LACP
     from scapy.layers.l2 import Ether
 

@@ -31,7 +31,7 @@ class HelloTimes:
 
 
 class _Runtime(Protocol):
-    """Operations of the control loop that hellos use."""
+    """Operations of the control loop used by hellos."""
 
     plan: Plan
 
@@ -40,7 +40,7 @@ class _Runtime(Protocol):
         ...
 
     def port_changed(self, node: str, port: int, up: bool) -> None:
-        """Handle that a port has become usable or unusable."""
+        """React to a port becoming usable or unusable."""
         ...
 
     def is_routed(self, node: str, port: int) -> bool:
@@ -82,7 +82,7 @@ class Hellos:
             self._begin()  # neighbours have changed
 
     def note_carrier(self, node: str, port: int, up: bool) -> None:
-        """Remember the carrier of a port for sessions that begin later."""
+        """Remember the carrier of a port for later sessions."""
         dark = self._dark[node]
         (dark.discard if up else dark.add)(port)
 
@@ -91,11 +91,11 @@ class Hellos:
         return node in self._sessions
 
     def on_carrier(self, node: str, port: int, up: bool) -> None:
-        """Handle a change of carrier of a port of a node that has sessions."""
+        """Handle a change of carrier of a port of a node with sessions."""
         self._apply(node, self._sessions[node].on_carrier(port, up))
 
     def on_hello(self, node: str, port: int, hello: Hello) -> None:
-        """Handle a hello that has arrived at a port; it is ignored while the node has no sessions."""
+        """Handle a hello received at a port; ignore it while the node has no sessions."""
         if node in self._sessions:
             self._apply(node, self._sessions[node].on_hello(port, hello, self._testbed.now_ps))
 

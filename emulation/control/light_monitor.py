@@ -27,7 +27,7 @@ class LightMonitor:
         self.dark: frozenset[OpticalPort] = frozenset()  # unusable ports at the last look
 
     def on_light(self, optical: str, port: int, lit: bool) -> None:
-        """Record that a port of an optical switch has gained or lost light."""
+        """Record whether a port of an optical switch has light."""
         (self._without.discard if lit else self._without.add)((optical, port))
 
     def look(self, fabric: Fabric, down: Set[str]) -> str:
@@ -39,7 +39,7 @@ class LightMonitor:
         return "; ".join(f"{what} {_some(ports)}" for what, ports in words if ports)
 
     def _suspect(self, fabric: Fabric, down: Set[str]) -> set[OpticalPort]:
-        """Return the ports of circuits that are down although both ports have light."""
+        """Return the ports of circuits that are down despite light at both ports."""
         suspect: set[OpticalPort] = set()
         for link in down:
             if (circuit := circuit_of(fabric, link)) is not None:
@@ -50,7 +50,7 @@ class LightMonitor:
         return suspect
 
     def unlit_ends(self, fabric: Fabric) -> set[tuple[str, int]]:
-        """Return (node, port) of both ends of the fabric's circuits that use a port in `dark`."""
+        """Return (node, port) of both ends of the fabric's circuits over a port in `dark`."""
         ends: set[tuple[str, int]] = set()
         for name, port in self.dark:
             end = fabric.optical_switch(name).ends[port]

@@ -154,7 +154,7 @@ class ControlLoop:
 
     @property
     def down(self) -> frozenset[str]:
-        """Links that are down in the view of at least one of their two nodes."""
+        """Links considered down by at least one of their two nodes."""
         known = {name: controller.down for name, controller in self._controllers.items()}
         links = self._fabric.links
         return frozenset(link.name for link in links if link.name in known[link.a.node] | known[link.b.node])
@@ -171,12 +171,12 @@ class ControlLoop:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Jobs that have arrived and have no circuits yet."""
+        """Arrived jobs still without circuits."""
         return self._reconfiguration.waiting if self._reconfiguration else ()
 
     @property
     def reconfiguration(self) -> ReconfigurationController:
-        """Controller that changes circuits for jobs."""
+        """Controller of circuit changes for jobs."""
         assert self._reconfiguration is not None, "the loop has no reconfiguration policy"
         return self._reconfiguration
 
@@ -220,7 +220,7 @@ class ControlLoop:
             self._note_written(node, own, news)
 
     def learn(self, node: str, updates: Sequence[Update]) -> None:
-        """Write updates that do not count in the report, such as learned host routes."""
+        """Write updates, such as learned host routes, without counting them in the report."""
         if updates:
             self._client.write(node, updates)
             self._updated.setdefault(node, []).append(updates)
@@ -233,7 +233,7 @@ class ControlLoop:
         return len(frames)
 
     def set_power(self, node: str, on: bool) -> None:
-        """Handle that a node loses power, or regains it and then writes its withheld updates.
+        """Withhold the updates of a node while it has no power, and write them when its power returns.
 
         Without power, its controller still tracks the state of the node's ports.
         """
@@ -305,7 +305,7 @@ class ControlLoop:
             self._on_message(node, port, message, sender_of(frame))
 
     def _on_message(self, node: str, port: int, message: Notice | Subscription, sender_cna: int) -> None:
-        """Handle a notice or a subscription that arrived at a port of a node."""
+        """Handle a notice or a subscription received at a port of a node."""
         link, sender = link_of(self._fabric, message), self._fabric.node_of(sender_cna)
         name, teller = link.name if link else None, sender.name if sender else None
         if isinstance(message, Subscription):
@@ -336,7 +336,7 @@ class ControlLoop:
         return self._fabric.link_at(node, port) is not None and not self._is_moving(node, port)
 
     def port_changed(self, node: str, port: int, up: bool) -> None:
-        """Handle that a port has become usable or unusable."""
+        """React to a port becoming usable or unusable."""
         link = self._fabric.link_at(node, port)
         if link is not None and self.is_routed(node, port):
             news = News("by itself", self.now_ps, link.name, up)

@@ -23,7 +23,7 @@ _PATIENCE_PS = 5 * 10**12
 
 @final
 class Messenger:
-    """Sends the messages of all node controllers, and repeats those that are not acknowledged in time.
+    """Sends the messages of all node controllers, and repeats unacknowledged messages.
 
     A message is repeated after `repeat_ps`, then after twice that time, and so on. Without `repeat_ps`
     messages are sent once and nothing is acknowledged. `sent` counts notices and subscriptions, each
@@ -83,7 +83,7 @@ class Messenger:
         self.sent += len(messages)
 
     def acknowledge(self, node: str, port: int, frame: bytes, message: Notice | Subscription) -> None:
-        """Send the acknowledgement of a message that has arrived at a port of a node."""
+        """Send the acknowledgement of a message received at a port of a node."""
         if self._repeat_ps is None:
             return
         failed = self._controllers[node].down
@@ -93,7 +93,7 @@ class Messenger:
             self.acknowledgements += 1
 
     def on_acknowledgement(self, node: str, answer: Acknowledgement) -> None:
-        """Handle an acknowledgement that a node has received."""
+        """Handle an acknowledgement received by a node."""
         if self._repeat_ps is not None:
             self._delivery(node).on_acknowledgement(answer)
 

@@ -62,7 +62,7 @@ class ReconfigurationPolicy:
 
 
 class _Runtime(Protocol):
-    """Operations of the control loop that reconfiguration uses."""
+    """Operations of the control loop used by reconfiguration."""
 
     plan: Plan
 
@@ -108,17 +108,17 @@ class ReconfigurationController:
         return self._now is not None and (node, port) in self._now.ports
 
     def held_until(self, node: str) -> int:
-        """Return the time from which a node's tables match its controller's plan; 0 if they match already."""
+        """Return the time in ps when a node's tables match its controller's plan; 0 if they do now."""
         change = self._now
         return change.held_ps if change is not None and node in change.held else 0
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Jobs that have no circuits yet."""
+        """Jobs still without circuits."""
         return tuple(self._waiting)
 
     def begin(self, job: str, then: Callable[[], None]) -> None:
-        """Set up the circuits of a job that has arrived, and call `then` when they are up.
+        """Set up the circuits of an arrived job, and call `then` when they are up.
 
         The testbed's run() raises PlanError if the circuits cannot be allocated even without other jobs.
         """
@@ -135,12 +135,12 @@ class ReconfigurationController:
         self._runtime.at(self._runtime.now_ps, self._go_on)
 
     def on_light(self, optical: str, port: int, lit: bool) -> None:
-        """Handle that a port of an optical switch has gained or lost light."""
+        """React to a gain or loss of light at a port of an optical switch."""
         self._light.on_light(optical, port, lit)
         self._look_soon()
 
     def on_port(self, node: str, port: int, up: bool) -> None:
-        """Handle that a port was detected as up or down."""
+        """Handle a port detected as up or down."""
         change = self._now
         if change is not None and up and (node, port) in change.unlit:
             change.unlit.discard((node, port))
@@ -183,14 +183,14 @@ class ReconfigurationController:
             self._begin(why, jobs, [self._waiting.pop(name) for name in new], replaced)
 
     def _gives_way(self) -> bool:
-        """Return whether a change for a job that has arrived may begin now."""
+        """Return whether a change for an arrived job may begin now."""
         change = self._now
         if change is None:
             return True
         return not change.then and (change.lit_ps is None or self._runtime.now_ps < change.lit_ps)
 
     def _can_begin(self, present: Mapping[str, Demand], running: Mapping[str, Demand]) -> list[str]:
-        """Return the waiting jobs that get circuits beside all running jobs, in order of arrival."""
+        """Choose the waiting jobs to get circuits beside all running jobs, in order of arrival."""
         fabric, chosen = self._runtime.plan.fabric, list[str]()
         traffic = pod_traffic(fabric, _all_of(running))
         for name in self._waiting:
@@ -220,7 +220,7 @@ class ReconfigurationController:
         then: list[Callable[[], None]],
         replaced: Change | None = None,
     ) -> None:
-        """Begin a change for `jobs`, continuing from `replaced`, an unfinished change that it supersedes."""
+        """Begin a change for `jobs`; it continues from the unfinished change `replaced`, if given."""
         fabric = replaced.standing if replaced else self._runtime.plan.fabric
         before = replaced.before if replaced else fabric
         circuits = allocate_crossconnects(fabric, _all_of(jobs), self._light.dark).circuits
@@ -294,7 +294,7 @@ class ReconfigurationController:
         self._runtime.at(stands_ps + self._settle_ps, lambda: self._be_patient(change, patience - 1))
 
     def _be_patient(self, change: Change, times: int) -> None:
-        """Finish a change after `times` further waits of `_settle_ps`, which end early with the change.
+        """Finish a change after `times` further waits of `_settle_ps`, unless it finishes earlier.
 
         A single long timer would outlast the change, and so prolong a run in real time.
         """
@@ -305,7 +305,7 @@ class ReconfigurationController:
             self._finish(change)
 
     def _finish(self, change: Change) -> None:
-        """Finish a change whose new circuits carry light or have timed out."""
+        """Finish a change once its new circuits carry light or have timed out."""
         if self._now is not change:
             return
         demand = self._reachable(change.target, _all_of(change.jobs), change.unlit)
@@ -360,7 +360,7 @@ class ReconfigurationController:
             self.done.append(change)
 
     def _reachable(self, fabric: Fabric, demand: Demand, dark: Iterable[Port]) -> Demand:
-        """Return the demand without pairs that failures have cut off; the agents of such a pair report it."""
+        """Return the demand without pairs disconnected by failures; the agents of such a pair report it."""
         down = self._down(fabric, dark)
         if not down:
             return demand
@@ -389,7 +389,7 @@ class ReconfigurationController:
 
 
 def _all_of(jobs: Mapping[str, Demand]) -> Demand:
-    """Return the joint demand of jobs that share no members."""
+    """Return the joint demand of jobs without common members."""
     return {pair: amount for demand in jobs.values() for pair, amount in demand.items()}
 
 

@@ -59,7 +59,7 @@ class TakeoverRecord:
 
     @property
     def spares(self) -> tuple[str, ...]:
-        """All spares that this takeover brought into service."""
+        """All spares brought into service by this takeover."""
         return (self.spare, *(spare for _, spare in self.along))
 
     def document(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class SparePolicy:
 
 
 class _Runtime(Protocol):
-    """Operations of the control loop that takeovers use."""
+    """Operations of the control loop used by takeovers."""
 
     @property
     def now_ps(self) -> int: ...
@@ -128,7 +128,7 @@ class _Runtime(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class _Takeover:
-    """A replacement that has been decided; `spares` maps original nodes to the spares that replace them."""
+    """A decided replacement; `spares` maps original nodes to their spares."""
 
     replacement: Replacement
     lost: str
@@ -141,7 +141,7 @@ class _Takeover:
 @final
 @dataclass(slots=True)
 class _Reconfiguring:
-    """A takeover whose circuits are being set up.
+    """A takeover during the setup of its circuits.
 
     `ports` are the ends of all circuits that are set up or torn down; `waits_for` are the ends of new
     circuits that are still dark. `later` has (node, detection time) of the nodes due for takeover meanwhile.
@@ -179,7 +179,7 @@ class TakeoverController:
         return self._reconfiguring is not None and (node, port) in self._reconfiguring.ports
 
     def on_port(self, node: str, port: int, up: bool) -> None:
-        """Handle that a port of a node was detected as up or down."""
+        """Handle a port detected as up or down."""
         lost = self.standby.on_port(node, port, up)
         change = self._reconfiguring
         if change is not None and up and (node, port) in change.waits_for:
@@ -242,7 +242,7 @@ class TakeoverController:
         self._runtime.at(stands_ps + self._patience_ps, lambda: self._end_reconfiguring(change))
 
     def _end_reconfiguring(self, change: _Reconfiguring) -> None:
-        """Finish a takeover whose new circuits carry light or have timed out."""
+        """Finish a takeover once its new circuits carry light or have timed out."""
         if self._reconfiguring is not change:
             return
         self._reconfiguring = None
@@ -309,7 +309,7 @@ def _below(fabric: Fabric, name: str, switch: str) -> bool:
 
 
 def _links_beside(fabric: Fabric, other: Fabric) -> list[Link]:
-    """Return the links of `fabric` that `other` lacks."""
+    """Return the links of `fabric` missing from `other`."""
     names = {link.name for link in other.links}
     return [link for link in fabric.links if link.name not in names]
 
