@@ -82,20 +82,20 @@ class Agents:
             host.set_level(level)
 
     def of(self, node: str) -> Any:
-        """Return the agent that is attached to a node's host."""
+        """Return the agent attached to a node's host."""
         return self._attached[node]
 
     def replaced_result(self, node: str) -> Array:
-        """Return the array of the agent that the node's present agent has replaced."""
+        """Return the array of the agent replaced by the node's present agent."""
         return self._before[node].result
 
     def act(self, node: str, answer: Output) -> None:
-        """Send the frames and set the deadline of an agent that acts outside of its callbacks."""
+        """Carry out an agent's output from outside its callbacks: send the frames, set the deadline."""
         with self._lock:
             call_engine(lambda: self._network.act(self._ports[node], answer))
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent the buckets, by destination CNA, that left a failed link or a silent path."""
+        """Tell a node's agent the buckets moved off a failed link or silent path, by destination CNA."""
         host = self._attached.get(node)
         if isinstance(host, Participant):
             with self._lock:

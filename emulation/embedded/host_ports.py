@@ -68,7 +68,7 @@ class HostPorts:
         self._work.set()
 
     def listen(self, hosts: Collection[str], handler: FrameHandler) -> Callable[[], None]:
-        """Pass frames that leave by the ports of `hosts` to a handler; return a function that ends this."""
+        """Pass frames leaving by the ports of `hosts` to a handler; return a function to end this."""
         self._check(hosts)
         with self._lock:
             number, self._count = self._count, self._count + 1
@@ -81,7 +81,7 @@ class HostPorts:
         return end
 
     def when_idle(self, callback: Callable[[], None]) -> None:
-        """Call back once no frame is under way any more, in the thread that runs the network."""
+        """Call back in the network's thread once no frame is under way any more."""
         with self._lock:
             self._waiting.append(callback)
         self._work.set()

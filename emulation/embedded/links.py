@@ -88,7 +88,7 @@ class Links:
             raise TestbedError(str(error), remedy="correct the impairment") from error
 
     def send_pause(self, name: str, direction: int, stop: bool) -> None:
-        """Send a pause frame that stops or resumes all classes; TestbedError if links obey none."""
+        """Send a pause frame to stop or resume all classes; TestbedError if links ignore pause frames."""
         try:
             self._network.send_pause(self._number(name), direction, stop)
         except ValueError as error:
@@ -109,7 +109,7 @@ class Links:
             raise TestbedError(str(error), remedy="leave the direction out to record both") from error
 
     def deadlocked(self) -> tuple[tuple[str, str, int], ...]:
-        """Return (link, "from->to", VL) of each buffer in a cycle of buffers that wait for each other."""
+        """Return (link, "from->to", VL) of each buffer in a cycle of mutually waiting buffers."""
         cycle = []
         for number, direction, vl in self._network.deadlock():
             link = self._links[number]

@@ -63,7 +63,7 @@ def taps(ports: HostPorts) -> Iterator[dict[str, str]]:
 
 
 def _read(ports: HostPorts, devices: dict[str, int], stop: int) -> None:
-    """Pass frames that programs send into the fabric, until the event `stop` is written."""
+    """Pass frames from programs into the fabric, until the event `stop` is written."""
     with selectors.DefaultSelector() as selector:
         selector.register(stop, selectors.EVENT_READ)
         for host, device in devices.items():

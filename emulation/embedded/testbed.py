@@ -201,7 +201,7 @@ class EmbeddedTestbed(Lifetime):
         return self._hosts[node]
 
     def _host_credit(self, node: Node) -> int:
-        """Return the host port's buffer in bytes, so large that a busy port never blocks other ports."""
+        """Return the host port's buffer in bytes, large enough for busy ports not to block other ports."""
         return self._credit_bytes * max(1, len(self.fabric.neighbours(node.name)))
 
     @property
@@ -247,7 +247,7 @@ class EmbeddedTestbed(Lifetime):
         on_iteration: IterationHandler | None = None,
         on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
-        """Make the agents that `specs` describes by node, and attach them in order."""
+        """Make an agent for each node of `specs` from its description, and attach the agents in order."""
         agents = self.make_agents([*specs.values()], self.threads)
         for (node, spec), agent in zip(specs.items(), agents, strict=True):
             if on_done is not None:
@@ -260,7 +260,7 @@ class EmbeddedTestbed(Lifetime):
             self.attach(node, agent)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Call `answered` at once with the blocks of a tree for whose results the members wait, by node."""
+        """Call `answered` at once with the blocks of a tree awaited by its members, by node."""
         answered({node: self.agents.of(node).lacking_of(tree) for node in nodes})
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
@@ -269,7 +269,7 @@ class EmbeddedTestbed(Lifetime):
             self.agents.act(node, self.agents.of(node).move(tree, port, blocks, self.now_ps))
 
     def replaced_result(self, node: str) -> Array:
-        """Return the array of the agent that the node's present agent has replaced."""
+        """Return the array of the agent replaced by the node's present agent."""
         return self.agents.replaced_result(node)
 
     def interrupt(self) -> None:
@@ -317,7 +317,7 @@ class EmbeddedTestbed(Lifetime):
             self._links_with(name).impair(name, direction, how)
 
     def send_pause(self, name: str, direction: int, stop: bool) -> None:
-        """Send a pause frame that stops or resumes the classes of a direction of a link.
+        """Send a pause frame to stop or resume the classes of a direction of a link.
 
         The link needs priority flow control. While classes are stopped, frames that wait do not count as a
         deadlock.
@@ -386,7 +386,7 @@ class EmbeddedTestbed(Lifetime):
         """Do nothing: the engine reports packet-ins before the P4Runtime server does."""
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent the buckets, by destination CNA, that left a failed link or a silent path."""
+        """Tell a node's agent the buckets moved off a failed link or silent path, by destination CNA."""
         self.agents.routes_lost(node, lost)
 
     def serve(self, stopped: threading.Event) -> None:
@@ -438,7 +438,7 @@ class EmbeddedTestbed(Lifetime):
 
     @property
     def link_names(self) -> Sequence[str]:
-        """Names of the links that `sample` reports."""
+        """Names of the links reported by `sample`."""
         return self._links.names
 
     def sample(self) -> LinkSample:
@@ -484,12 +484,12 @@ class EmbeddedTestbed(Lifetime):
 
     @property
     def frames_without_link(self) -> int:
-        """Frames that a program sent to a port without a link."""
+        """Frames sent by programs to ports without a link."""
         return self.network.frames_without_link
 
     @property
     def delivered_bytes(self) -> int:
-        """Bytes of frames on the data VLs that have reached hosts; needs `bin_ps` > 0."""
+        """Bytes of frames delivered to hosts on the data VLs; needs `bin_ps` > 0."""
         return self.network.delivered_bytes()
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
@@ -499,7 +499,7 @@ class EmbeddedTestbed(Lifetime):
         )
 
     def delivered_bins(self) -> tuple[int, ...]:
-        """Return the bytes of frames on the data VLs that reached hosts, in time bins of `bin_ps`."""
+        """Return the bytes of frames delivered to hosts on the data VLs, in time bins of `bin_ps`."""
         return tuple(self.network.delivered_bins())
 
     def check(self) -> None:
