@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tap of an interface in a namespace, which keeps the last frames in bounded memory."""
+"""Tap of an interface in a namespace; it keeps the last frames in bounded memory."""
 
 import errno
 import socket
@@ -23,7 +23,7 @@ _BUFFER_BYTES: Final = 1 << 19
 
 @final
 class FrameTap:
-    """The last `most` frames with an EtherType that an interface sends or receives, from construction on.
+    """Keeps the last `most` frames of an EtherType sent or received by an interface since construction.
 
     Frames wait in the kernel until `take`, up to half a megabyte of them; further frames are not kept.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features that the testbeds need of the kernel, each tried once in a temporary namespace."""
+"""Kernel features needed by the testbeds, each tried once in a temporary namespace."""
 
 import errno
 import os
@@ -62,7 +62,7 @@ def missing() -> Mapping[Feature, str]:
 
 
 def need(*features: Feature) -> None:
-    """Raise a MachineError that names the `features` that this kernel lacks, if there are any."""
+    """Raise a MachineError naming the missing `features`, if this kernel lacks any."""
     lacking = [feature for feature in features if feature in missing()]
     if not lacking:
         return

@@ -45,7 +45,7 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request that the kernel refused. `said` is the kernel's explanation, often empty."""
+    """A request refused by the kernel. `said` is the kernel's explanation, often empty."""
 
     what: str
     errno: int
@@ -77,7 +77,7 @@ class RouteSocket:
             raise TestbedError(f"the kernel refuses a request about {refused[0]}{more}")
 
     def attempt(self, requests: Sequence[Request]) -> list[Refusal]:
-        """Send requests in order, and return those that the kernel refuses."""
+        """Send requests in order, and return the kernel's refusals."""
         refused: list[Refusal] = []
         batch: list[Request] = []
         size = 0
@@ -93,7 +93,7 @@ class RouteSocket:
         return refused
 
     def dump(self, request: bytes) -> list[tuple[int, memoryview]]:
-        """Return (type, content without netlink header) of every message that answers a dump request.
+        """Return (type, content without netlink header) of every answer to a dump request.
 
         The kernel marks a dump during which objects were added or removed: it may lack objects that existed
         all the time. Such a dump is repeated.

@@ -27,7 +27,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter(name: str) -> None:
-    """Move the calling thread, and the processes that it starts from now on, into the namespace `name`."""
+    """Move the calling thread, and processes it starts later, into the namespace `name`."""
     try:
         handle = os.open(DIRECTORY / name, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -52,7 +52,7 @@ def inside(name: str, act: Callable[[], T]) -> T:
 
 
 def inside_new(act: Callable[[], T]) -> T:
-    """Return the result of `act`, called in a new namespace that is deleted afterwards."""
+    """Return the result of `act`, called in a temporary new namespace."""
 
     def there() -> T:
         try:
@@ -97,7 +97,7 @@ def remove(name: str) -> None:
 
 
 def identity(name: str) -> tuple[int, int] | None:
-    """Return device and inode of a namespace, which identify it; None if it does not exist."""
+    """Return the identity (device, inode) of a namespace; None if it does not exist."""
     with suppress(FileNotFoundError):
         status = (DIRECTORY / name).stat()
         if status.st_dev == Path("/proc/self/ns/net").stat().st_dev:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Netlink requests for a link that serves frames by their priority: Linux's hierarchical token bucket (htb).
+"""Netlink requests for a link with priority queues: Linux's hierarchical token bucket (htb).
 
 Each service level has a class; all classes share the link's rate. The highest level with waiting frames
 sends, but each class is guaranteed a thousandth of the rate. A classic BPF filter reads the level from a

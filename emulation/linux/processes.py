@@ -42,7 +42,7 @@ def started(pid: int) -> int | None:
 
 
 def memory(pid: int) -> int:
-    """Return the address of a process's environment, which changes with every start of a program.
+    """Return the address of a process's environment; it changes with every start of a program.
 
     A forked process has its parent's address until it starts a program. 0: the process has ended.
     """
@@ -60,7 +60,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def alive(pid: int, start: int) -> bool:
-    """Return whether the process that started at `start` with this pid still runs."""
+    """Return whether the process with this pid and start time still runs."""
     return started(pid) == start
 
 
@@ -72,7 +72,7 @@ def name_of(pid: int) -> str:
 
 
 def ancestors() -> frozenset[int]:
-    """Return the pids of this process and of its ancestors, which this process must not end."""
+    """Return the pids of this process and of its ancestors: processes it must not end."""
     pids: set[int] = set()
     pid = os.getpid()
     while pid > 0 and pid not in pids:
@@ -145,7 +145,7 @@ def inside(namespaces: Iterable[tuple[int, int]]) -> Mapping[tuple[int, int], tu
 def end(
     find: Callable[[], Iterable[int]], still: Callable[[int], bool]
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """End the processes whose pids `find` returns, until it returns none.
+    """End the processes with the pids returned by `find`, until it returns none.
 
     Each process gets SIGTERM, and SIGKILL after GRACE seconds. `still` tells whether a pid is still the
     process to end; it is called while a pidfd holds the process, so that no other process with a reused pid

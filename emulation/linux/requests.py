@@ -131,7 +131,7 @@ _OWN = {"tbf": _TbfOptions, "bpf": _BpfOptions}
 
 @final
 class _TcMessage(tcmsg):
-    """Traffic control message with attributes that pyroute2 lacks: tbf's burst in bytes, classic BPF code."""
+    """Traffic control message with attributes missing in pyroute2: tbf's burst in bytes, classic BPF code."""
 
     @staticmethod
     def get_options(message: Any, *argv: Any, **kwarg: Any) -> Any:
@@ -284,7 +284,7 @@ def delete_root(index: int, what: str) -> Request:
 
 
 def redirect(index: int, to: int, what: str) -> Request:
-    """Send the frames that interface `index` receives out of interface `to`."""
+    """Send the frames received by interface `index` out of interface `to`."""
     mirred = struct.pack("=IIiiiiI", 0, 0, _STOLEN, 0, 0, _EGRESS_REDIRECT, to)
     action = [("TCA_ACT_KIND", "mirred"), ("TCA_ACT_OPTIONS", {"attrs": [("TCA_MIRRED_PARMS", mirred)]})]
     actions = {"attrs": [("TCA_ACT_PRIO_1", {"attrs": action})]}
@@ -292,7 +292,7 @@ def redirect(index: int, to: int, what: str) -> Request:
 
 
 def loss(index: int, probability: float, what: str) -> Request:
-    """Drop each frame that interface `index` receives with this probability, independently."""
+    """Drop each frame received by interface `index` with this probability, independently."""
     limit = threshold(probability)
     program: Program = (
         (_LOAD, 0, 0, _RANDOM),
@@ -309,7 +309,7 @@ def threshold(probability: float) -> int:
 
 
 def delete_filter(index: int, preference: int, what: str) -> Request:
-    """Delete the ingress filter that has a preference, such as LOSS."""
+    """Delete the ingress filter with a preference, such as LOSS."""
     message = _tc(index, _INGRESS, 0)
     message["info"] = preference << 16 | _ANY_PROTOCOL
     return request(message, RTM_DELTFILTER, 0, what)

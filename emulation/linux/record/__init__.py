@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record of everything that a run creates on this machine, for cleaning up.
+"""Record of everything created by a run on this machine, for cleaning up.
 
 A run has a folder, /run/railyard/ID. Its file `record` names the owner, the process that runs it, and has a
 line for each namespace, file and remote cleaner, which is on disk before the thing exists. Interfaces need no

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removal of everything that runs have left on this machine, and on other machines that they used."""
+"""Removal of everything left by runs, on this machine and on their other machines."""
 
 import os
 import shutil
@@ -52,7 +52,7 @@ class Cleaned:
 def clean(
     all_runs: bool = False, *, dry_run: bool = False, local: bool = False, root: Path = RUNS
 ) -> list[Cleaned]:
-    """Remove everything left by runs whose owner has ended, and return a result for each cleaned run.
+    """Remove everything left by runs without a living owner, and return a result for each cleaned run.
 
     Args:
         all_runs: end living runs too.
@@ -84,7 +84,7 @@ def clean(
 
 
 def living(root: Path = RUNS) -> list[tuple[str, int]]:
-    """Return the id and the owner's pid of every run whose owner lives."""
+    """Return the id and the owner's pid of every run with a living owner."""
     records = [read(folder) for folder in folders(root)]
     return [(record.run, record.pid) for record in records if record and record.living]
 
@@ -185,7 +185,7 @@ def _remove_namespaces(noted: Noted, removed: list[str], left: list[str]) -> Non
 
 
 def _holders(namespaces: Sequence[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[int, ...]]:
-    """Return the pids in each namespace, after up to half a second in which ended threads may leave."""
+    """Return the pids in each namespace; wait up to half a second for ended threads to leave."""
     deadline = time.monotonic() + _MOMENT
     while True:
         held = processes.inside(namespaces)

@@ -62,7 +62,7 @@ class Noted:
 
 
 def folders(root: Path) -> list[Path]:
-    """Return the folders of all runs, also folders that are being made or removed."""
+    """Return the folders of all runs, including half-made and half-removed folders."""
     with suppress(FileNotFoundError):
         return sorted(entry for entry in root.iterdir() if entry.is_dir())
     return []
@@ -113,7 +113,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def abandoned(folder: Path) -> bool:
-    """Return whether the process that was making or removing a folder has ended before it was done."""
+    """Return whether a folder was left half-made or half-removed by an ended process."""
     match folder.name.removeprefix(UNFINISHED).split("-"):
         case [_, pid, start] if folder.name.startswith(UNFINISHED) and pid.isdecimal() and start.isdecimal():
             return not processes.alive(int(pid), int(start))
@@ -132,7 +132,7 @@ def prefix(run: str) -> str:
 
 
 def myself() -> str:
-    """Return "PID-START" of this process, which no other process has; START as `processes.started`."""
+    """Return "PID-START", unique to this process; START as `processes.started`."""
     return f"{os.getpid()}-{processes.started(os.getpid())}"
 
 

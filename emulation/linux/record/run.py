@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of a run that this process begins."""
+"""Record of a run begun by this process."""
 
 import json
 import os
@@ -20,7 +20,7 @@ __all__ = ["RunRecord"]
 
 @final
 class RunRecord:
-    """The record of a run that this process has begun; see `create`."""
+    """Record of a run begun by this process; see `create`."""
 
     def __init__(self, run: str, token: str, folder: Path) -> None:
         self.id = run
@@ -78,7 +78,7 @@ class RunRecord:
         self._note(what="file", path=str(path))
 
     def note_cleaner(self, machine: str, command: Sequence[str]) -> None:
-        """Record the command that cleans up another machine, before a part of this run begins there."""
+        """Record the command for cleaning up another machine, before a part of this run begins there."""
         self._note(what="cleaner", machine=machine, command=list(command))
 
     def note_cleaned(self, machine: str) -> None:
@@ -86,7 +86,7 @@ class RunRecord:
         self._note(what="cleaned", machine=machine)
 
     def close(self) -> None:
-        """End the run's processes and remove everything that it created; TestbedError names what remains.
+        """End the run's processes and remove everything it created; TestbedError names the remains.
 
         Calling it again, or from a forked process, does nothing.
         """
