@@ -23,7 +23,7 @@ class Alarms:
         self._order = itertools.count()
 
     def begin(self, start_ns: int) -> None:
-        """Start scenario time, which is 0 at `start_ns` of the machine's monotonic clock."""
+        """Start scenario time: it is 0 at `start_ns` of the machine's monotonic clock."""
         self._clock = Clock(start_ns, self._dilation)
 
     @property
@@ -50,7 +50,7 @@ class Alarms:
         heapq.heappush(self._waiting, (time_ps, next(self._order), callback))
 
     def ring(self) -> None:
-        """Run all due callbacks, also callbacks that they schedule and that are due."""
+        """Run all due callbacks, including due callbacks scheduled by other callbacks."""
         while self._waiting and self._waiting[0][0] <= self.now_ps:
             heapq.heappop(self._waiting)[2]()
 

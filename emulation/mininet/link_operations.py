@@ -84,7 +84,7 @@ class LinkOperations:
 
     @property
     def link_names(self) -> Sequence[str]:
-        """Names of the links that `sample` reports."""
+        """Names of the links reported by `sample`."""
         return self._links.names
 
     def sample(self) -> LinkSample:
@@ -92,7 +92,7 @@ class LinkOperations:
         return self._samples.take(self._alarms.now_ps)
 
     def queued(self, name: str, direction: int) -> Mapping[int, int]:
-        """Return the bytes that waited on a direction of a link at the last sample, all on VL 0.
+        """Return the bytes queued on a direction of a link at the last sample, all on VL 0.
 
         The counters of the kernel's queues do not tell VLs apart.
         """
@@ -122,7 +122,7 @@ class LinkOperations:
         return self._links.counters()
 
     def carried(self) -> Mapping[str, tuple[int, int]]:
-        """Return the frames that each link has carried so far: from its first to its second end, and back."""
+        """Return the frames carried by each link so far: from its first to its second end, and back."""
         endpoints = self._links.counters()
         return {
             link.name: (

@@ -26,7 +26,7 @@ _IP_TOOLS = ("ping", "ping6", "arping", "iperf", "iperf3", "traceroute")
 
 
 def in_namespace(namespace: str, command: Sequence[str]) -> list[str]:
-    """Return the command line that runs `command` in a network namespace and with its view of /sys."""
+    """Return the command line for `command` in a network namespace and with its view of /sys."""
     return ["ip", "netns", "exec", namespace, *command]
 
 
@@ -180,7 +180,7 @@ class _Classes:
         node, link, network = load("mininet.node"), load("mininet.link"), load("mininet.net")
 
         class Shelled(node.Node):
-            """A node whose shell starts with its first command."""
+            """A node without a shell until its first command."""
 
             def __init__(self, name: str, namespace: str, **params: Any) -> None:
                 self.namespace = namespace
@@ -226,7 +226,7 @@ class _Classes:
             return {intf.node.name.removeprefix("sw_") for intf in (link.intf1, link.intf2)}
 
         class Network(network.Mininet):
-            """A network whose links go down at the cross-connect, never at the interface of a switch."""
+            """A network; its links go down at the cross-connect, never at the interface of a switch."""
 
             # Mark Mininet as initialised: otherwise it raises limits of the whole machine for good.
             inited = True

@@ -35,7 +35,7 @@ class PacketIns:
         os.eventfd_write(self._wake, 1)
 
     def take(self) -> Iterator[str]:
-        """Yield the nodes that wait, in order of arrival."""
+        """Yield the waiting nodes, in order of arrival."""
         os.eventfd_read(self._wake)
         while self._nodes:
             yield self._nodes.popleft()

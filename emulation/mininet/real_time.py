@@ -105,7 +105,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         self._teardown = Teardown()
 
     def stop(self) -> None:
-        """End every process and remove everything that was made; does nothing if nothing runs."""
+        """End every process and remove everything made; do nothing if nothing runs."""
         try:
             self._teardown.run()
         finally:
@@ -116,7 +116,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         """Return a meter of all processors and switch processes, from now on."""
 
     def _stages(self) -> Callable[[str], None]:
-        """Return a function that records, in `seconds`, the time since its last call for the named stage."""
+        """Return a stopwatch: each call sets `seconds` of the named stage to the time since the last call."""
         lap = time.perf_counter()
 
         def done(stage: str) -> None:
@@ -146,7 +146,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
             self._agents.attach(node, spec, on_done, on_iteration, on_tree_lost)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Ask a tree's members at `nodes` for the blocks whose results they lack; run() calls `answered`."""
+        """Ask a tree's members at `nodes` for their blocks without results; run() calls `answered`."""
         self._agents.ask_waiting(nodes, tree, answered)
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
@@ -158,7 +158,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         return self._agents.replaced_result(node)
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host, before run(), for an agent that is attached later."""
+        """Prepare a node's host, before run(), for attaching an agent later."""
         self._agents.stand_by(node)
 
     def restart(
@@ -180,7 +180,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         self._packet_ins.arrived(node)
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
+        """Tell a node's agent the buckets moved off a failed link or silent path, by destination CNA."""
         self._agents.routes_lost(node, lost)
 
     def _begin(self) -> None:
@@ -291,7 +291,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
 
     @property
     def delivered_bytes(self) -> int:
-        """Bytes of frames on the data VLs that have reached hosts so far."""
+        """Bytes of frames delivered to hosts on the data VLs so far."""
         return self._agents.received_bytes
 
     def delivered_bins(self) -> tuple[int, ...]:
@@ -307,7 +307,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         return {}
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
-        """Return the measurements that judge the times of this run, after run() has returned True.
+        """Return the measurements for judging the times of this run, after run() has returned True.
 
         `seen` has the report of each node's switch; `steps` is the longest chain of dependent transfers.
         """

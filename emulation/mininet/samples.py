@@ -49,7 +49,7 @@ class Samples:
         return usage(self._fabric, Between(self._first, last), circuits)
 
     def waiting(self, name: str, direction: int) -> int:
-        """Return the bytes that waited for direction 0 or 1 of a link at the last sample."""
+        """Return the bytes queued for direction 0 or 1 of a link at the last sample."""
         link = self._links.link(name)
         return self._last[endpoint_at(link.a if direction else link.b)].waiting_bytes
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions that undo a testbed, in reverse order; the rest run even after a failure or a Ctrl-C."""
+"""Actions for undoing a testbed, in reverse order; the rest run even after a failure or a Ctrl-C."""
 
 from collections.abc import Callable
 from typing import final
@@ -11,13 +11,13 @@ __all__ = ["Teardown"]
 
 @final
 class Teardown:
-    """Stack of actions, each of which undoes a step of making a testbed."""
+    """Stack of actions, each undoing a step of making a testbed."""
 
     def __init__(self) -> None:
         self._actions: list[Callable[[], None]] = []
 
     def add(self, action: Callable[[], None]) -> None:
-        """Add an action, to run before all actions that were added earlier."""
+        """Add an action, to run before all actions added earlier."""
         self._actions.append(action)
 
     def run(self) -> None:

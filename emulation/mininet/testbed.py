@@ -211,7 +211,7 @@ class MininetTestbed(RealTimeTestbed):
         return self._running.folder
 
     def capture(self, link: Link, path: Path) -> None:
-        """Write the frames of a connected link, which may be a circuit between machines, to a pcap file."""
+        """Write the frames of a connected link, or of a circuit between machines, to a pcap file."""
         self.connections.record(link, path, self._running)
 
     def on_readable(self, handle: int, callback: Callable[[], None]) -> None:

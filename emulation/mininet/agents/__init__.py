@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host processes of a Mininet testbed, each of which runs the agents of several hosts.
+"""Host processes of a Mininet testbed, each with the agents of several hosts.
 
 attached     agents by node: attached, replaced, their outcomes
 population   the host processes from the testbed's side: start, orders, messages, reports

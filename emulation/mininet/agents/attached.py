@@ -48,7 +48,7 @@ class HostProcesses(Protocol):
         ...
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host the buckets, by destination CNA, whose routes have changed."""
+        """Tell a host the buckets with changed routes, by destination CNA."""
         ...
 
     def set_level(self, node: str, level: int) -> None:
@@ -56,7 +56,7 @@ class HostProcesses(Protocol):
         ...
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
+        """Ask a host for its blocks of a tree without results; a message "waiting" answers."""
         ...
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
@@ -65,7 +65,7 @@ class HostProcesses(Protocol):
 
     @property
     def received_bytes(self) -> int:
-        """Bytes of data that all hosts together have received."""
+        """Bytes of data received by all hosts together."""
         ...
 
     def noted(self, node: str) -> tuple[AgentStats, int | None]:
@@ -81,7 +81,7 @@ class HostProcesses(Protocol):
         ...
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the tree member that was last replaced at a host, after reports()."""
+        """Return the array of the tree member last replaced at a host, after reports()."""
         ...
 
 
@@ -107,7 +107,7 @@ class _Seat:
 @final
 @dataclass(slots=True)
 class _Question:
-    """A question to a tree's members for the blocks that they lack; `missing` are members without answer."""
+    """A question to a tree's members for their blocks without results; `missing` have not answered."""
 
     tree: int
     missing: set[str]
@@ -155,7 +155,7 @@ class Agents:
             self._arriving[node] = seat
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host, before `launch`, for an agent that is attached later."""
+        """Prepare a node's host, before `launch`, for attaching an agent later."""
         if node not in self._namespaces:
             raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
         if self._begun and node not in self._seats:
@@ -224,7 +224,7 @@ class Agents:
             seat.on_done(node)
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
+        """Tell a node's agent the buckets moved off a failed link or silent path, by destination CNA."""
         if self._begun and node in self._seats and self._seats[node].agent is not None:
             self._population.reroute(node, lost)
 
@@ -237,13 +237,13 @@ class Agents:
             self._population.set_level(node, level)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Ask a tree's members for the blocks whose results they lack; call `answered` with all answers."""
+        """Ask a tree's members for their blocks without results; call `answered` with all answers."""
         self._questions.append(_Question(tree, set(nodes), answered))
         for node in nodes:
             self._population.ask_waiting(node, tree)
 
     def _take_answer(self, node: str, tree: int, blocks: Sequence[int]) -> None:
-        """Add a member's answer to the oldest question about the tree that the member has not answered."""
+        """Add a member's answer to the member's oldest open question about the tree."""
         question = next(each for each in self._questions if each.tree == tree and node in each.missing)
         question.missing.remove(node)
         question.blocks[node] = blocks
@@ -257,7 +257,7 @@ class Agents:
             self._population.move_member(node, tree, port, blocks)
 
     def replaced_result(self, node: str) -> Array:
-        """Return the array of the tree member that was last replaced at a node; empty before `finish`."""
+        """Return the array of the tree member last replaced at a node; empty before `finish`."""
         if self._reports is None:
             return _NO_ARRAY
         return self._population.replaced_array(node, self._reports[node])
@@ -269,7 +269,7 @@ class Agents:
 
     @property
     def received_bytes(self) -> int:
-        """Bytes of data that all hosts together have received."""
+        """Bytes of data received by all hosts together."""
         return self._population.received_bytes if self._begun and self._seats else 0
 
     def __len__(self) -> int:

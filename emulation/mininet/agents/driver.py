@@ -25,7 +25,7 @@ _SOL_PACKET, _PACKET_STATISTICS = 263, 6
 @final
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Scenario time of a run that began at `start_ns` of the machine's monotonic clock."""
+    """Scenario time, 0 at `start_ns` of the machine's monotonic clock."""
 
     start_ns: int
     dilation: int
@@ -35,7 +35,7 @@ class Clock:
         return (now_ns - self.start_ns) * 1000 // self.dilation
 
     def ns(self, time_ps: int) -> int:
-        """Return the first monotonic nanosecond at which ps() is at least `time_ps`."""
+        """Return the monotonic time in ns of a scenario time in ps, rounded up."""
         return self.start_ns - (-time_ps * self.dilation // 1000)
 
 
@@ -70,7 +70,7 @@ def open_socket(interface: str) -> socket.socket:
 
 
 def missed_frames(raw: socket.socket) -> int:
-    """Return the number of frames that the kernel dropped on arrival since the last call."""
+    """Return the number of frames dropped by the kernel on arrival since the last call."""
     counts = raw.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
     return int.from_bytes(counts[4:8], "little")
 

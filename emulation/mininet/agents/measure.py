@@ -115,7 +115,7 @@ def _directions(link: Link, between: Between) -> tuple[LinkUsage, LinkUsage]:
 @final
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Lost frames by key of emulation.fidelity.DROP_PLACES, and frames sent to links that were down."""
+    """Lost frames by key of emulation.fidelity.DROP_PLACES, and frames sent to down links."""
 
     places: Mapping[str, int]
     to_dead_links: int
@@ -241,7 +241,7 @@ class Ending:
         return sum(self.used.values())
 
     def bins(self) -> tuple[int, ...]:
-        """Return the bytes of data that reached hosts in each bin of time."""
+        """Return the bytes of data received by hosts in each time bin."""
         merged: dict[int, int] = {}
         for report in self.reports.values():
             for index, size in report.bins.items():
@@ -262,7 +262,7 @@ class Ending:
         shaped: bool,
         steps: int,
     ) -> tuple[Measured, int]:
-        """Return the measurements that judge the run, and the frames sent to links that were down."""
+        """Return the measurements for judging the run, and the number of frames sent to down links."""
         by_node = {node: report.pace for node, report in self.reports.items()}
         paces = by_node.values()
         losses = lost(fabric, self.between, seen, by_node, struck)

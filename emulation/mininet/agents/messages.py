@@ -75,7 +75,7 @@ def schedule_of(description: Description) -> Schedule | None:
 
 
 def busiest_bytes(schedule: Schedule) -> int:
-    """Return the most bytes of data that a rank sends."""
+    """Return the bytes of data sent by the busiest rank."""
     total: Counter[int] = Counter()
     for transfer in schedule.transfers:
         total[transfer.source] += transfer.length

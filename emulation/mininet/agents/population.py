@@ -89,7 +89,7 @@ class Population:
         self.connection.send(("begin", number, start_ns, agents))
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host the buckets, by destination CNA, whose routes have changed."""
+        """Tell a host the buckets with changed routes, by destination CNA."""
         self.connection.send(("reroute", node, routes))
 
     def set_level(self, node: str, level: int) -> None:
@@ -97,7 +97,7 @@ class Population:
         self.connection.send(("level", node, level))
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
+        """Ask a host for its blocks of a tree without results; a message "waiting" answers."""
         self.connection.send(("waiting", node, tree))
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
@@ -112,7 +112,7 @@ class Population:
 
     @property
     def received_bytes(self) -> int:
-        """Bytes of data that all hosts together have received."""
+        """Bytes of data received by all hosts together."""
         return self._tallies.arrived_bytes
 
     @property
@@ -139,7 +139,7 @@ class Population:
         return np.frombuffer(bytearray(self.content(node, report)), np.dtype(report.dtype))
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the tree member that was last replaced at a host, after reports()."""
+        """Return the array of the tree member last replaced at a host, after reports()."""
         return np.frombuffer(bytearray(self.replaced_content(node, report)), np.dtype(report.dtype))
 
     def content(self, node: str, report: Report) -> bytes:

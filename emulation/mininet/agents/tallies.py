@@ -32,29 +32,29 @@ class Tallies:
         return hosts * _BYTES
 
     def arrived(self, host: int) -> np.ndarray:
-        """Return a view, of shape (1,), of a host's count of bytes of data that have arrived."""
+        """Return a view, of shape (1,), of a host's count of received bytes of data."""
         return self._rows[host, _ARRIVED : _ARRIVED + 1]
 
     def note(self, host: int, stats: AgentStats, finished_ps: int | None) -> None:
-        """Note the counts of a host, and the scenario ps at which its array was final; None: not yet."""
+        """Store the counts of a host, and its finishing time in scenario ps; None: not finished yet."""
         finished = 0 if finished_ps is None else 1 + finished_ps
         self._rows[host, _SENT:] = stats.sent, stats.retransmitted, stats.received, stats.rtt_ps, finished
 
     def begin_again(self, hosts: Sequence[int]) -> None:
-        """Clear the finishing times of hosts whose agents are about to be replaced."""
+        """Clear the finishing times of hosts before their agents are replaced."""
         self._rows[hosts, _FINISHED] = 0
 
     @property
     def arrived_bytes(self) -> int:
-        """Bytes of data that all hosts together have received."""
+        """Bytes of data received by all hosts together."""
         return int(self._rows[:, _ARRIVED].sum())
 
     def stats(self, host: int) -> AgentStats:
-        """Return the latest counts that a host has noted; counts without a column are 0."""
+        """Return the latest counts noted by a host; counts without a column are 0."""
         sent, retransmitted, received, rtt_ps, _ = map(int, self._rows[host, _SENT:])
         return AgentStats(sent, retransmitted, received, 0, 0, 0, rtt_ps, NOTHING.junk)
 
     def finished_ps(self, host: int) -> int | None:
-        """Return the scenario ps at which a host's array was final; None before."""
+        """Return the finishing time of a host's array in scenario ps; None before."""
         finished = int(self._rows[host, _FINISHED])
         return finished - 1 if finished else None

@@ -26,7 +26,7 @@ class Clocks:
         self._later = _compared(self._sessions)
 
     def at(self, machine: str, own_ns: int) -> int:
-        """Convert a monotonic time of this machine, in ns, to that of another machine."""
+        """Convert a monotonic time in ns from this machine's clock to another machine's."""
         return own_ns + self.offsets[machine].monotonic_ns
 
     def own(self, machine: str, its_ns: int) -> int:
@@ -34,7 +34,7 @@ class Clocks:
         return its_ns - self.offsets[machine].monotonic_ns
 
     def arrived(self, late_ns: int) -> None:
-        """Note that an order to begin reached a machine `late_ns` after its start time; 0: in time."""
+        """Note the lateness in ns of an order to begin at a machine; 0: in time."""
         self.late_ns = max(self.late_ns, late_ns)
 
     @property

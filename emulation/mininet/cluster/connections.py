@@ -97,7 +97,7 @@ class MachinesConnections:
         return merged
 
     def lost_between(self, struck: Set[End]) -> int:
-        """Return the frames that entered tunnels and did not leave them, as of the last `counters`.
+        """Return the number of frames lost inside tunnels, as of the last `counters`.
 
         Links with an end in `struck` do not count: they were down for a time.
         """

@@ -41,7 +41,7 @@ class Machine:
     nodes: Sequence[str] = ()
 
     def command(self, *words: str) -> list[str]:
-        """Return the command line that runs Python with `words` on the machine."""
+        """Return the command line for running Python with `words` on the machine."""
         return [*self.ssh, shlex.join([*self.python, *words])]
 
     def ssh_with(self, *options: str) -> list[str]:
@@ -143,6 +143,6 @@ def _with_options(words: list[str]) -> tuple[str, ...]:
 
 
 def _insert_options(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Insert `options` behind the first word that names the program ssh (`sudo ssh a`), or the first word."""
+    """Insert `options` behind the program name ssh (as in `sudo ssh a`), else behind the first word."""
     at = next((at for at, word in enumerate(words) if PurePath(word).name == "ssh"), 0) + 1
     return [*words[:at], *options, *words[at:]]

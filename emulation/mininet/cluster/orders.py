@@ -79,7 +79,7 @@ class Hello:
 @final
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Features that this run needs on every machine, in addition to the features that every run needs.
+    """Features needed by this run on every machine, in addition to the needs of every run.
 
     See `need_machine` for their meaning.
     """
@@ -111,7 +111,7 @@ class PartPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A part that runs: id of its run, paths of its switches' sockets and namespaces of its hosts, by node.
+    """A running part: id of its run, paths of its switches' sockets and namespaces of its hosts, by node.
 
     `seconds` has the duration of each stage of its start.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process on a machine that runs a part of a fabric: a Mininet testbed, controlled by ssh.
+"""Process running a part of a fabric on a machine: a Mininet testbed, controlled by ssh.
 
 Run as a module by ssh. Orders arrive on standard input, answers and events leave on standard output. When the
 input ends, for any reason, the part removes everything that it has made.
@@ -98,7 +98,7 @@ class _Part(PartHosts):
             ) from None
 
     def heard(self) -> set[str]:
-        """Return the addresses whose probes have arrived since the last call."""
+        """Return the sender addresses of probes received since the last call."""
         assert self._probe is not None
         senders: set[str] = set()
         with suppress(BlockingIOError):
@@ -127,7 +127,7 @@ class _Part(PartHosts):
         return Built(testbed.run_id, sockets, dict(testbed.namespaces), testbed.seconds)
 
     def limiters(self, rate_bps: float) -> frozenset[str]:
-        """Return the mechanism that limits links of `rate_bps` on this machine; see `LinkConnections`."""
+        """Return the rate limiter of links of `rate_bps` on this machine; see `LinkConnections`."""
         return self.bed.connections.limiters(rate_bps)
 
     def join(self, link: Link, tunnel: tuple[End, Tunnel] | None) -> None:
@@ -139,7 +139,7 @@ class _Part(PartHosts):
         self.bed.connections.cut(link)
 
     def set_carrier(self, link: Link, up: bool) -> None:
-        """Take or restore the carrier of the ends of a connected link that are on this machine."""
+        """Take or restore the carrier of a connected link's ends on this machine."""
         self.bed.connections.set_carrier(link, up)
 
     def set_host_carrier(self, node: str, up: bool) -> None:
@@ -203,7 +203,7 @@ class _Part(PartHosts):
         self.tell(Event("launched", (error,)))
 
     def end_programs(self) -> None:
-        """End the programs that still run."""
+        """End all running programs."""
         if self._programs is not None:
             self._programs.end()
 
@@ -213,7 +213,7 @@ class _Part(PartHosts):
             self._answers.send(message)
 
     def stop(self) -> None:
-        """Remove everything that the part has made, and have main() return."""
+        """Remove everything made by the part, and have main() return."""
         self.stopped.set()
         self.close()
 

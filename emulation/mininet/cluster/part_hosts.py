@@ -54,7 +54,7 @@ class PartHosts:
         return max(0, time.monotonic_ns() - start_ns)
 
     def prepare_hosts(self, number: int, agents: Mapping[str, Description]) -> None:
-        """Keep the agents, by node, that the order `begin_hosts` with this number will begin."""
+        """Keep agents, by node, for the order `begin_hosts` with this number."""
         self._prepared = {number: agents}
 
     def begin_hosts(self, number: int, start_ns: int) -> int:
@@ -63,7 +63,7 @@ class PartHosts:
         return max(0, time.monotonic_ns() - start_ns)
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host the buckets, by destination CNA, whose routes have changed."""
+        """Tell a host the buckets with changed routes, by destination CNA."""
         self.bed.population.reroute(node, routes)
 
     def set_level(self, node: str, level: int) -> None:
@@ -71,7 +71,7 @@ class PartHosts:
         self.bed.population.set_level(node, level)
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
+        """Ask a host for its blocks of a tree without results; a message "waiting" answers."""
         self.bed.population.ask_waiting(node, tree)
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
@@ -79,7 +79,7 @@ class PartHosts:
         self.bed.population.move_member(node, tree, port, blocks)
 
     def tallies(self) -> tuple[int, Noted]:
-        """Return the bytes of data that all hosts have received, and in a watched run their latest counts."""
+        """Return the bytes of data received by all hosts, and in a watched run the hosts' latest counts."""
         population = self.bed.population
         return population.received_bytes, population.tallies if self._watched else {}
 

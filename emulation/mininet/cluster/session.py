@@ -75,7 +75,7 @@ class Session:
         return self._wake
 
     def events(self) -> Iterator[Event]:
-        """Yield the events that wait; TestbedError once the connection has ended."""
+        """Yield the waiting events; TestbedError once the connection has ended."""
         with suppress(BlockingIOError):
             os.eventfd_read(self._wake)
         while self._events:
@@ -130,7 +130,7 @@ class Session:
         return min(rounds, key=lambda offset: offset.within_ns)
 
     def close(self) -> bool:
-        """Have the part remove all that it has made, and end the connection; return True on success."""
+        """Have the part clean up, and end the connection; return True on success."""
         self._closing = True
         stopped = False
         with suppress(TestbedError):

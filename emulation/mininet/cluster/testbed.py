@@ -156,7 +156,7 @@ class MachinesTestbed(RealTimeTestbed):
             forward.await_ready()
 
     def stop(self) -> None:
-        """Have every part remove all that it has made; TestbedError names machines with possible remains."""
+        """Have every part clean up; TestbedError names machines with possible remains."""
         failure, self._failure = self._failure, None
         try:
             super().stop()
@@ -214,7 +214,7 @@ class MachinesTestbed(RealTimeTestbed):
             self.clocks.compare_again()
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
-        """Return the measurements that judge the times of this run, after run() has returned True."""
+        """Return the measurements for judging the times of this run, after run() has returned True."""
         measured = super().measured(seen, steps)
         return replace(
             measured,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IPv4 interfaces of a testbed's hosts, whose packets cross the fabric as UB frames."""
+"""IPv4 interfaces of a testbed's hosts; their packets cross the fabric as UB frames."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def ip_addresses(fabric: Fabric, hosts: Mapping[str, str]) -> Mapping[str, IPv4A
 
 @final
 class IpPorts:
-    """An interface `ub0` on every host, and processes that carry its packets until close().
+    """An interface `ub0` on every host, and processes to carry its packets until close().
 
     When the constructor returns, the interfaces are up, with IPv4 and MAC addresses. The attribute `mtu` is
     the MTU of the interfaces.
@@ -143,7 +143,7 @@ class IpPorts:
         }
 
     def died(self, name: str) -> TestbedError:
-        """Return the error for a carrier process that has ended by itself, with the last lines of its log."""
+        """Return the error for a carrier process ended unexpectedly, with the last lines of its log."""
         code = self.processes[name].wait()
         log = self._record.folder / f"{name}.log"
         words = log.read_text(errors="replace").strip().splitlines()[-3:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's program on every host, which communicates by IPv4 beside UB."""
+"""A user's program on every host, communicating by IPv4 beside UB."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STOP_SECONDS = 5.0
 @final
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line that the program of a node wrote; None: the program has closed its output."""
+    """A line of output of a node's program; None: the program has closed its output."""
 
     node: str
     text: str | None
@@ -72,7 +72,7 @@ def variables(addresses: Mapping[str, object]) -> Mapping[str, Mapping[str, str]
 
 @final
 class Programs:
-    """A command that runs on every host, from the constructor on until it has ended or end() is called.
+    """Runs a command on every host, from construction until it ends or end() is called.
 
     Args:
         words: the command line.
@@ -143,7 +143,7 @@ class Programs:
                 )
 
     def end(self) -> None:
-        """End the programs that still run, and the processes that they have started."""
+        """End all running programs, and the processes started by them."""
         for program in self._programs.values():
             _signal(program, 15)
         for program in self._programs.values():

@@ -28,7 +28,7 @@ class Span:
 
 @final
 class Carried:
-    """Records the spans in which circuits stand, with the counters of all endpoints at begin and end.
+    """Records, for every time a circuit is up, the counters of all endpoints before and after.
 
     `read` returns the present counters.
     """
@@ -39,14 +39,14 @@ class Carried:
         self._ended: list[Span] = []
 
     def joined(self, link: Link) -> None:
-        """Note that a circuit is about to be set up."""
+        """Begin the span of a circuit about to be set up."""
         self._up[link.name] = Span(link, self._read(), None)
 
     def cut(self, link: Link) -> None:
-        """Note that a circuit has been torn down."""
+        """End the span of a circuit just torn down."""
         began = self._up.pop(link.name, Span(link, None, None))
         self._ended.append(Span(link, began.before, self._read()))
 
     def spans(self) -> Sequence[Span]:
-        """Return the spans of circuits that have moved, one for each time that a circuit was up."""
+        """Return the spans of all moved circuits, one for each time a circuit was up."""
         return (*self._ended, *self._up.values())

@@ -111,7 +111,7 @@ def _links(route: RouteSocket) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def _queues(route: RouteSocket) -> Iterator[_Queue]:
-    """Yield root queues, whose drops include those of child queues, and clsact qdiscs (`filters`)."""
+    """Yield root queues (their drops include child queues) and clsact qdiscs (`filters`)."""
     for _, content in route.dump(requests.queue_dump()):
         index, _, parent, _ = _TC_INDEX.unpack_from(content)
         fields = dict(attributes(content[_TC_HEAD:]))

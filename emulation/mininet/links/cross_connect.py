@@ -80,7 +80,7 @@ class _Slot:
 
 @final
 class CrossConnect:
-    """Endpoints, whose inner sides are in `namespace`, and connections between them.
+    """Endpoints with their inner sides in `namespace`, and connections between them.
 
     Only one thread may use it. Times and rates are real.
     """
@@ -160,7 +160,7 @@ class CrossConnect:
         self._slots.update((slot.endpoint.name, slot) for slot in slots)
 
     def remove_tunnel(self, name: str) -> None:
-        """Remove an endpoint that is the end of a tunnel; leave an endpoint with a device as it is."""
+        """Remove an endpoint at the end of a tunnel; leave an endpoint with a device as it is."""
         slot = self._slot(name)
         if slot.endpoint.tunnel is None:
             return
@@ -192,7 +192,7 @@ class CrossConnect:
         queue_bytes: int = QUEUE_BYTES,
         lanes: bool = False,
     ) -> None:
-        """Connect two endpoints, so that each device's frames reach the other, and give both a carrier.
+        """Connect two endpoints in both directions, and give both a carrier.
 
         The devices learn of their carrier some milliseconds later. Frames sent into either endpoint earlier
         are not forwarded.
@@ -310,7 +310,7 @@ class CrossConnect:
         return start_capture(self._namespace, self._slot(endpoint).endpoint.interface, path, record)
 
     def tap(self, endpoint: str, ethertype: int, most: int) -> FrameTap:
-        """Return a tap that keeps the last `most` frames with an EtherType, in both directions."""
+        """Return a tap for the last `most` frames with an EtherType, in both directions."""
         return FrameTap(self._namespace, self._slot(endpoint).endpoint.interface, ethertype, most)
 
     # -- requests
@@ -364,7 +364,7 @@ class CrossConnect:
             raise
 
     def _shape(self, slot: _Slot, shape: _Direction) -> list[Request]:
-        """Return the requests that set up the queues into an endpoint's device, and update the slot."""
+        """Return the requests for the queues into an endpoint's device, and update the slot."""
         what = f"rate and delay into {slot.endpoint.name}"
         limited, delayed = shape.rate is not None, shape.delay_s > 0
         asked: list[Request] = []

@@ -58,7 +58,7 @@ class Links:
 
     @property
     def limiters(self) -> frozenset[str]:
-        """Mechanisms that limit the rates of the fabric's links; see `LinkConnections.limiters`."""
+        """Rate limiters of the fabric's links; see `LinkConnections.limiters`."""
         rates = {link.rate_bps for link in self._fabric.links}
         return frozenset().union(*map(self._connections.limiters, rates))
 
@@ -75,7 +75,7 @@ class Links:
             yield _QUEUES[switch].format(frame_bytes)
 
     def state(self, name: str) -> int:
-        """Return the sum of 1 for a link that is up, and 2 and 4 for impaired directions 0 and 1."""
+        """Return a link's state as a sum: 1 if it is up, 2 and 4 if direction 0 or 1 is impaired."""
         up = name in self._joined and name not in self._failed
         wrong = [self._wrong.get((name, direction), _WELL) != _WELL for direction in (0, 1)]
         return up | wrong[0] << 1 | wrong[1] << 2
