@@ -31,7 +31,7 @@ class Advisories(Generic[Client]):
         self._waiting: dict[Client, None] = {}  # in the order in which they are to be notified
 
     def change(self, clients: Iterable[Client], now: float, at_once: Iterable[Client]) -> list[Client]:
-        """Return the clients to notify now of a change that concerns `clients`, in their order.
+        """Return the clients to notify now of a change concerning `clients`, in their order.
 
         Clients of `at_once` are always notified now. While the previous round delays the next round, the
         rest of `clients` is put off until `deadline`.
@@ -53,11 +53,11 @@ class Advisories(Generic[Client]):
 
     @property
     def deadline(self) -> float | None:
-        """Time at which to call `due` for the waiting clients; None if no client waits."""
+        """Time for calling `due` for the waiting clients; None if no client waits."""
         return self._held_until if self._waiting else None
 
     def due(self, now: float) -> list[Client]:
-        """Remove and return the waiting clients, which the caller notifies of the present state."""
+        """Remove and return the waiting clients, for the caller to notify of the present state."""
         told = list(self._waiting)
         self._waiting.clear()
         self._held_until = now + len(told) * SECONDS_A_CLIENT

@@ -20,7 +20,7 @@ class Clock(Protocol):
     """A clock in nanoseconds that can call back."""
 
     def now_ns(self) -> int:
-        """Return a time that never decreases."""
+        """Return a monotonic time in ns."""
         ...
 
     def timestamp_ns(self) -> int:

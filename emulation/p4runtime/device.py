@@ -28,7 +28,7 @@ _Cookie = p4r.ForwardingPipelineConfig.Cookie
 
 @final
 class _Staged:
-    """A configuration that was saved with VERIFY_AND_SAVE and is not yet committed.
+    """A configuration saved with VERIFY_AND_SAVE and not yet committed.
 
     Writes before the commit apply to this configuration instead of the committed one. They go to a separate
     switch without traffic, and the commit replays them on the device's switch.
@@ -66,11 +66,11 @@ class Device:
 
     @property
     def forwarding(self) -> Target | None:
-        """Configuration that processes frames; None before the first commit."""
+        """Committed configuration, in use for all frames; None before the first commit."""
         return self._committed
 
     def close(self) -> None:
-        """Drop the configurations and `publish`, which refer back to this device."""
+        """Drop the configurations and `publish`: they refer back to this device."""
         self._committed = self._staged = None
         self.publish = _to_nobody
 
@@ -85,7 +85,7 @@ class Device:
 
     @property
     def roles(self) -> list[Role]:
-        """Roles that have had a controller."""
+        """Roles with a present or former controller."""
         return list(self._roles.values())
 
     def _known_role(self, name: str) -> Role:
@@ -104,7 +104,7 @@ class Device:
         return role
 
     def primary_changed(self) -> None:
-        """Note that another controller has become primary of a role."""
+        """Note a change of a role's primary controller."""
         if self._committed is not None:
             self._committed.digests.primary_changed()
 
@@ -209,7 +209,7 @@ class Device:
 
     @property
     def _target(self) -> Target | None:
-        """Configuration that reads and writes apply to: the saved one, else the committed one."""
+        """Configuration for reads and writes: the saved one, else the committed one."""
         return self._staged.target if self._staged else self._committed
 
     def _configured(self) -> Target:
@@ -339,12 +339,12 @@ class Device:
             self._committed.digests.learn(handle, fields)
 
     def idle(self, handle: int) -> None:
-        """Notify controllers of the entries of a table (by handle) whose idle timeouts have passed."""
+        """Notify controllers of entries with expired idle timeouts in the table `handle`."""
         if self._committed is not None:
             self._committed.idle(handle)
 
     def port_changed(self, port: int, up: bool) -> None:
-        """Note that a port has gone up or down."""
+        """Note a port's change to up or down."""
         (self._down.discard if up else self._down.add)(port)
         with self._frames_held():
             for target in (self._committed, self._staged.target if self._staged else None):

@@ -30,7 +30,7 @@ _NAMES = {
 
 @final
 class Losses:
-    """Messages that controllers of a server have lost, by device id and kind. Any thread may count.
+    """Counts of messages lost by controllers of a server, by device id and kind. Any thread may count.
 
     A warning is logged when a queue of a device begins to lose messages, and the numbers once it is empty.
     """
@@ -93,7 +93,7 @@ class Outgoing:
         return True
 
     def put_state(self, message: p4r.StreamMessageResponse) -> None:
-        """Add a state message, which is never lost and makes earlier state messages obsolete.
+        """Add a state message; it is never lost and makes earlier state messages obsolete.
 
         In a full queue it replaces the last queued state message.
         """
@@ -145,7 +145,7 @@ class Outgoing:
 
 @final
 class Handover:
-    """Bounded queue of calls from any thread to an event loop, which makes them in order.
+    """Bounded queue of calls from any thread, made in order by an event loop.
 
     The loop calls `on_empty` whenever the queue has become empty.
     """
@@ -166,7 +166,7 @@ class Handover:
         self._running = False  # `_run` is under way or scheduled
 
     def hand(self, size: int, call: Callable[..., Any], *args: Any) -> bool:
-        """Queue a call that holds `size` bytes; return False, without queueing it, if the queue is full."""
+        """Queue a call of `size` bytes; return False, without queueing it, if the queue is full."""
         with self._lock:
             if self._waiting and (len(self._waiting) >= self._most or self._bytes + size > self._most_bytes):
                 return False

@@ -24,7 +24,7 @@ _MODIFIED_ONLY = ("counter_entry", "meter_entry", "register_entry", "value_set_e
 
 
 def carried_over(old: Target, new: Pipeline) -> list[p4r.Entity]:
-    """Return the entities of `old` that fit `new`; INVALID_ARGUMENT names the first unfit entity."""
+    """Return the entities of `old` fitting `new`; INVALID_ARGUMENT names the first unfit entity."""
     before, after = _Definitions(old.pipeline.p4info), _Definitions(new.p4info)
     kept = []
     for entity in old.everything():
@@ -64,7 +64,7 @@ def write_back(target: Target, kept: Sequence[p4r.Entity], old: Pipeline | None)
 
 
 def _remove_initial(target: Target, old: Pipeline) -> None:
-    """Delete the initial entries of tables that `old` had too: the carried-over entries replace them."""
+    """Delete the initial entries of tables also in `old`: the carried-over entries replace them."""
     for id, table in target.pipeline.tables.items():
         if table.initial and id in old.tables:
             for entity in target.read(p4r.Entity(table_entry=p4r.TableEntry(table_id=id))):
@@ -80,7 +80,7 @@ def _belongs_to_program(pipeline: Pipeline, entity: p4r.Entity) -> bool:
 
 
 def _actions(entity: p4r.Entity) -> Iterator[int]:
-    """Yield the ids of the actions that an entity has."""
+    """Yield the ids of an entity's actions."""
     if entity.WhichOneof("entity") == "action_profile_member":
         yield entity.action_profile_member.action.action_id
     action = entity.table_entry.action
@@ -92,7 +92,7 @@ def _actions(entity: p4r.Entity) -> Iterator[int]:
 
 @final
 class _Definitions:
-    """Definitions of a p4info, reduced to the properties that entities depend on."""
+    """Definitions of a p4info, reduced to the properties relevant to entities."""
 
     def __init__(self, info: p4i.P4Info) -> None:
         self._names: dict[int, str] = {}

@@ -50,7 +50,7 @@ class BatchRefusal(Refusal):
 
 
 def engine_refusal(status: int, what: str) -> Refusal:
-    """Return the refusal of an operation on `what` whose engine status is not 0."""
+    """Return the refusal for an engine status other than 0 of an operation on `what`."""
     code, reason = _ENGINE_STATUS[status]
     return Refusal(code, f"{what}: {reason}")
 

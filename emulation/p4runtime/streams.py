@@ -86,7 +86,7 @@ class Stream:
         return await self.outgoing.get()
 
     def say_lost(self) -> None:
-        """Log the messages that the queue has dropped."""
+        """Log the messages dropped by the queue."""
         self._losses.say(self._name, self._device_id)
 
     @property
@@ -306,7 +306,7 @@ class Streams:
                 role.arbitration.primary.send_directly(p4r.StreamMessageResponse(packet=packet))
 
     def publish(self, device: Device, id: int, message: p4r.StreamMessageResponse) -> None:
-        """Queue a notification about entity `id` for the primaries of the roles that may access it."""
+        """Queue a notification about entity `id` for the primaries of all roles with access to it."""
         kind = str(message.WhichOneof("update"))
         self._hand_over(device, kind, message.ByteSize(), self._publish, device, id, message)
 

@@ -117,7 +117,7 @@ class Target:
         self._tables.write_serialised(updates)
 
     def inverse(self, update: p4r.Update) -> list[p4r.Update]:
-        """Return the updates that undo `update`; call it before write()."""
+        """Return the updates for undoing `update`; call it before write()."""
         kind, message = self._kind(update.entity)
         if update.type == _INSERT:
             return [p4r.Update(type=_DELETE, entity=update.entity)]
@@ -125,7 +125,7 @@ class Target:
         return [p4r.Update(type=back, entity=entity) for entity in kind.before(message)]
 
     def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
-        """Return every entity that an entity of a ReadRequest selects; its unset fields are wildcards."""
+        """Return every entity selected by an entity of a ReadRequest; its unset fields are wildcards."""
         kind, message = self._kind(entity)
         return list(kind.read(message))
 
@@ -137,7 +137,7 @@ class Target:
         return self._counters.responses(wanted, most)
 
     def everything(self) -> Iterator[p4r.Entity]:
-        """Yield all state that controllers can write, in an order in which it can be written again."""
+        """Yield all state writable by controllers, in a valid order for writing it again."""
         for which, kind in self._kinds.items():
             if which == "table_entry":
                 yield from self._tables.everything()
@@ -153,7 +153,7 @@ class Target:
     # -- events from the engine
 
     def idle(self, handle: int) -> None:
-        """Notify controllers of the entries of a table (by handle) whose idle timeouts have passed."""
+        """Notify controllers of entries with expired idle timeouts in the table `handle`."""
         entries = self._tables.aged(handle)
         if entries:
             notice = p4r.IdleTimeoutNotification(table_entry=entries, timestamp=self._clock.timestamp_ns())
@@ -167,7 +167,7 @@ class Target:
 
 
 def _kind(write: Callable[[int, Any], None], read: Callable[[Any], Iterator[p4r.Entity]]) -> _Kind:
-    """Return a kind whose `before` is `read`, because a read yields the state that a write replaces."""
+    """Return a kind with `read` as its `before`: a read yields the state before a write."""
     return _Kind(write, read, read)
 
 

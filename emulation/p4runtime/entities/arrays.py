@@ -47,7 +47,7 @@ def _to_read(among: Mapping[int, _Layout], id: int, entry: _Entry, what: str) ->
 
 
 def _indices(array: ArrayLayout | MeterLayout | RegisterLayout, entry: _Entry) -> range:
-    """Return the index that an entry names, or all indices."""
+    """Return the index given in an entry, as a range; all indices if it gives none."""
     if not entry.HasField("index"):
         return range(array.size)
     index = entry.index.index

@@ -28,7 +28,7 @@ _MOST_KNOWN = 1 << 17
 @final
 @dataclass(slots=True)
 class _Sent:
-    """A sent list that waits for its acknowledgement."""
+    """A sent list of messages, not yet acknowledged."""
 
     at_ns: int
     messages: list[bytes]
@@ -37,7 +37,7 @@ class _Sent:
 @final
 @dataclass(slots=True)
 class _Learning:
-    """A digest that a controller has configured, with its gathered and unacknowledged messages."""
+    """A digest configured by a controller, with its gathered and unacknowledged messages."""
 
     layout: DigestLayout
     entry: p4r.DigestEntry
@@ -47,13 +47,13 @@ class _Learning:
     known: set[bytes] = field(default_factory=set)
 
     def forget(self, list_id: int) -> None:
-        """Drop a list that waits for its acknowledgement; its messages may be sent again."""
+        """Drop an unacknowledged list; its messages may be sent again."""
         sent = self.unacknowledged.pop(list_id, None)
         if sent is not None:
             self.known.difference_update(sent.messages)
 
     def forget_before(self, now_ns: int) -> None:
-        """Drop every list whose acknowledgement has timed out."""
+        """Drop every list not acknowledged within its timeout."""
         timeout_ns = self.entry.config.ack_timeout_ns
         while self.unacknowledged:
             oldest = next(iter(self.unacknowledged))

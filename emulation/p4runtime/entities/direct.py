@@ -18,7 +18,7 @@ _INVALID = rpc_code.INVALID_ARGUMENT
 
 
 def _addressed(tables: Tables, kind: int, entry: p4r.TableEntry) -> tuple[TableLayout, list[Key], int]:
-    """Return the table, key and priority of the entry that a write names."""
+    """Return the table, key and priority of the entry named in a write."""
     table = tables.table(entry.table_id)
     if kind != p4r.Update.MODIFY:
         raise Refusal(
@@ -36,7 +36,7 @@ def _addressed(tables: Tables, kind: int, entry: p4r.TableEntry) -> tuple[TableL
 def _selected(
     tables: Tables, table: TableLayout, wanted: p4r.TableEntry
 ) -> Iterator[tuple[p4r.TableEntry, Row]]:
-    """Yield the key of each entry that a read selects, and the entry's row in the engine.
+    """Yield the key of each entry selected by a read, and the entry's row in the engine.
 
     NOT_FOUND if the read gives a match key that no entry has.
     """
@@ -61,7 +61,7 @@ class DirectCounters:
         self._tables = tables
 
     def write(self, kind: int, entry: p4r.DirectCounterEntry) -> None:
-        """Carry out a MODIFY, which sets the counts; without data it changes nothing."""
+        """Carry out a MODIFY of the counts; without data it changes nothing."""
         table, keys, priority = _addressed(self._tables, kind, entry.table_entry)
         if not table.counter:
             raise Refusal(_INVALID, f"table {table.name!r} has no direct counter")
@@ -106,7 +106,7 @@ class DirectMeters:
         self._tables = tables
 
     def write(self, kind: int, entry: p4r.DirectMeterEntry) -> None:
-        """Carry out a MODIFY, which sets the rates; without a config every packet is green."""
+        """Carry out a MODIFY of the rates; without a config every packet is green."""
         table, keys, priority = _addressed(self._tables, kind, entry.table_entry)
         meter = _meter(table)
         if entry.HasField("counter_data"):

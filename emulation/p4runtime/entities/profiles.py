@@ -54,7 +54,7 @@ class _ActionSet:
 
 @final
 class _Contents:
-    """Members, groups and action sets of one profile, as the messages that a read returns."""
+    """Members, groups and action sets of one profile, as messages for reads."""
 
     def __init__(self, layout: ProfileLayout) -> None:
         self.layout = layout
@@ -240,7 +240,7 @@ class Profiles:
     # -- members and groups of table entries
 
     def require(self, profile_id: int, action: p4r.TableAction) -> None:
-        """Refuse an entry whose member or group does not exist, or whose profile has no groups."""
+        """Refuse an entry with an unknown member or group, or with a group if the profile has no selector."""
         held = self._profile(profile_id)
         if action.WhichOneof("type") == "action_profile_member_id":
             id, among, kind = action.action_profile_member_id, held.members, "member"
@@ -291,7 +291,7 @@ class Profiles:
             del held.sets[group]
 
     def pointed(self, profile_id: int, is_group: bool, handle: int) -> p4r.TableAction:
-        """Return the action of an entry that points to the member or group with the id `handle`.
+        """Return the action of an entry pointing to the member or group with the id `handle`.
 
         A group with a negative id stands for an action set.
         """
@@ -304,7 +304,7 @@ class Profiles:
     # -- ports
 
     def port_changed(self, port: int) -> None:
-        """Remove members that watch a down port from their groups, or put them back."""
+        """Remove members watching `port` from their groups while it is down; put them back when it is up."""
         for held in self._held.values():
             for group, weighted in held.weighted.items():
                 if any(watched == port for _, _, watched in weighted):
@@ -327,7 +327,7 @@ def _check_id(kind: int, id: int, among: Container[int], what: str) -> None:
 
 
 def _check_semantics(layout: ProfileLayout, sent: p4r.ActionProfileActionSet) -> None:
-    """Refuse an action set whose semantics differ from its selector's."""
+    """Refuse an action set with other semantics than its selector's."""
     own = sent.SUM_OF_MEMBERS if layout.by_members else sent.SUM_OF_WEIGHTS
     if sent.size_semantics not in (sent.DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR, own):
         raise Refusal(rpc_code.UNIMPLEMENTED, f"{layout.what} fixes size_semantics; leave it at its default")

@@ -102,7 +102,7 @@ class Replication:
         return [copy for copy in chosen if copy is not None]
 
     def port_changed(self, port: int) -> None:
-        """Choose again the ports of replicas with backups that `port` concerns."""
+        """Choose ports anew for replicas with backups and with `port` among their candidates."""
         for id, (_, replicas) in self._groups.items():
             if _chooses(replicas, port):
                 self._set_group(id, replicas)

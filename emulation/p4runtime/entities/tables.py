@@ -120,7 +120,7 @@ class Tables:
     def _point(
         self, kind: int, table: TableLayout, action: p4r.TableAction, keys: list[Key], priority: int
     ) -> None:
-        """Write an entry of an indirect table, which points to a member, a group or an action set's group."""
+        """Point an entry of an indirect table to a member, a group or an action set's group."""
         which = action.WhichOneof("type")
         if which == "action":
             raise Refusal(_INVALID, f"table {table.name!r} has an action profile, not direct actions")
@@ -141,7 +141,7 @@ class Tables:
             raise engine_refusal(status, f"table {table.name!r}")
 
     def _set_of(self, table: TableLayout, keys: list[Key], priority: int) -> int | None:
-        """Return the group that the existing entry points to; None without a group."""
+        """Return the group of the existing entry; None without a group."""
         row = self._network.table_get(self._switch, table.handle, keys, priority)
         return _handle(row) if row is not None and row[2] == _GROUP else None
 
@@ -164,7 +164,7 @@ class Tables:
         priority: int,
         rates: Rates | None,
     ) -> None:
-        """Write the direct resources of an entry, which the caller has checked.
+        """Write the direct resources of an entry, already checked by the caller.
 
         A MODIFY without a meter_config resets the meter.
         """
@@ -230,7 +230,7 @@ class Tables:
     # -- reads
 
     def read(self, wanted: p4r.TableEntry) -> Iterator[p4r.Entity]:
-        """Yield the entries that pass the filters of a request, with the direct resources it asks for."""
+        """Yield the entries matching a request's filters, with the requested direct resources."""
         tables = self.chosen(wanted.table_id)
         if not wanted.table_id and (wanted.match or wanted.priority or wanted.HasField("action")):
             raise Refusal(_INVALID, "a read of all tables (table id 0) takes no filter; give a table id")
@@ -318,7 +318,7 @@ class Tables:
     # -- whole states
 
     def before(self, entry: p4r.TableEntry) -> Iterator[p4r.Entity]:
-        """Yield the present entry with the key of `entry`, if any, in a form that can be written back."""
+        """Yield the present entry with the key of `entry`, if any, in a form for writing it back."""
         table = self.table(entry.table_id)
         if entry.is_default_action:
             yield p4r.Entity(table_entry=self._written_default(table))
@@ -329,7 +329,7 @@ class Tables:
                 yield p4r.Entity(table_entry=self._whole(table, row))
 
     def everything(self) -> Iterator[p4r.Entity]:
-        """Yield all entries and default entries that controllers can write."""
+        """Yield all entries and default entries writable by controllers."""
         for table in self._tables.values():
             for row in self._network.table_read(self._switch, table.handle):
                 if not table.const or table.counter or table.meter:
@@ -354,7 +354,7 @@ class Tables:
         return entry
 
     def aged(self, handle: int) -> list[p4r.TableEntry]:
-        """Return the entries of a table (by handle) whose idle timeouts have passed, and restart these."""
+        """Return the entries with expired idle timeouts in the table `handle`, and restart their timeouts."""
         table = self._by_handle.get(handle)
         if table is None:
             return []
@@ -368,5 +368,5 @@ class Tables:
 
 
 def _handle(row: Row) -> int:
-    """Return the member or group that an entry of an indirect table points to."""
+    """Return the id of the member or group of an indirect table's entry."""
     return int.from_bytes(row[3][0], signed=True)

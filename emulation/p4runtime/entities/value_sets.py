@@ -37,7 +37,7 @@ class ValueSets:
         return layout
 
     def write(self, kind: int, entry: p4r.ValueSetEntry) -> None:
-        """Carry out a MODIFY, which replaces all members."""
+        """Carry out a MODIFY by replacing all members."""
         layout = self._find(entry.value_set_id)
         what = f"value set {layout.name!r}"
         if kind != p4r.Update.MODIFY:
@@ -100,7 +100,7 @@ def _masked(layout: ValueSetLayout, keys: list[Key]) -> _Member:
 
 
 def _mask(key: KeyLayout, low: bytes, extra: bytes, prefix: int) -> int:
-    """Return the mask of a field's bits that must match; UNIMPLEMENTED for a range."""
+    """Return the mask of a field's bits to be matched; UNIMPLEMENTED for a range."""
     ones = (1 << key.bits) - 1
     match key.match:
         case "exact":

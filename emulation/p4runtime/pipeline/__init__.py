@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled program and the p4info that describes it, checked against each other and resolved to handles.
+"""A compiled program and its p4info, checked against each other and resolved to handles.
 
 pipelines       Pipeline and its compilation, once per configuration however many switches it is pushed to
 resolver        finds every name of the p4info in the program, or names the first that does not fit

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of a pipeline, resolved once, so that an update is decoded without a search by name."""
+"""Objects of a pipeline, resolved once, to decode updates without a search by name."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -171,7 +171,7 @@ class MeterLayout:
         return rates
 
     def refuse_color_counts(self) -> Refusal:
-        """Return the refusal of a request that carries a MeterCounterData."""
+        """Return the refusal of a request with MeterCounterData."""
         return Refusal(rpc_code.UNIMPLEMENTED, f"meter {self.name!r}: counters by colour are not supported")
 
 
@@ -233,7 +233,7 @@ class ProfileLayout:
         return f"action {'selector' if self.selector else 'profile'} {self.name!r}"
 
     def action(self, sent: p4r.Action) -> tuple[ActionLayout, list[bytes]]:
-        """Return an action that entries of its tables may have, and its parameter values."""
+        """Return the layout and parameter values of an entry's action; Refusal if entries may not have it."""
         action = self.actions.get(sent.action_id)
         if action is None:
             raise Refusal(_INVALID, f"{self.what} has no action with id {sent.action_id}")
@@ -306,7 +306,7 @@ class TableLayout:
         return decoded  # pyright: ignore[reportReturnType]
 
     def decode_priority(self, entry: p4r.TableEntry) -> int:
-        """Return the priority, which must be above 0 if entries can overlap and 0 if they cannot."""
+        """Return the priority: above 0 if entries can overlap, otherwise 0; Refusal for any other value."""
         priority = entry.priority
         if self.ordered:
             if priority <= 0:

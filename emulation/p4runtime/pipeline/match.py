@@ -56,7 +56,7 @@ class KeyLayout:
 
     @property
     def wildcard(self) -> Key | None:
-        """Key that matches everything; None for an exact field."""
+        """Key matching everything; None for an exact field."""
         if self.match == "exact":
             return None
         if self.match == "range":

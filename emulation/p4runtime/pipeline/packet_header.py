@@ -31,7 +31,7 @@ class PacketHeader:
     def of(
         cls, info: p4i.ControllerPacketMetadata, widths: Iterable[int], strings: Mapping[int, Strings]
     ) -> "PacketHeader":
-        """Return the header that a p4info describes.
+        """Return the header described by a p4info.
 
         Args:
             info: Header in the p4info.
@@ -47,7 +47,7 @@ class PacketHeader:
         return cls(name, (), 0)
 
     def join(self, packet: p4r.PacketOut) -> bytes:
-        """Return the frame that the CPU port receives: header, then payload; a Refusal for wrong metadata."""
+        """Return the frame for the CPU port: header, then payload; a Refusal for wrong metadata."""
         sent: dict[int, bytes] = {}
         for metadata in packet.metadata:
             if metadata.metadata_id in sent:

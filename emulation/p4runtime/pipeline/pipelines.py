@@ -69,7 +69,7 @@ class Pipeline:
 
     @property
     def program(self) -> _engine.Program:
-        """Program that the engine executes."""
+        """Program executed by the engine."""
         return self.compiled.program
 
     @property

@@ -58,7 +58,7 @@ _Typed = p4i.MatchField | p4i.Action.Param | p4i.ControllerPacketMetadata.Metada
 
 @final
 class Resolver:
-    """Finds the object of a compiled program that each object of a p4info describes."""
+    """Finds the compiled program's object for each object of a p4info."""
 
     def __init__(self, program: _engine.Program, info: p4i.P4Info) -> None:
         self._program = program
@@ -363,7 +363,7 @@ class Resolver:
         )
 
     def _same_width(self, what: str, given: _Typed, bits: int) -> None:
-        """Check a width, except of a translated type, whose width in the p4info may differ."""
+        """Check a width, unless the type is translated: then its width in the p4info may differ."""
         if not self._translated(given):
             check_same(what, "width in bits", given.bitwidth, bits)
 

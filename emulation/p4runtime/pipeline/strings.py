@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strings of types with `@p4runtime_translation(..., string)`, and the program's numbers that they stand for.
+"""Strings of types with `@p4runtime_translation(..., string)`, and their numbers in the program.
 
 The specification leaves the translation to the configuration of the switch. Here it follows from the strings
 that controllers use. A decimal number stands for itself, so that port 3 is "3"; any other string gets the
@@ -27,7 +27,7 @@ _DECIMAL = re.compile(rb"0|[1-9][0-9]*")
 
 @final
 class Strings:
-    """Translation between strings and numbers of one type, which has `bits` bits in the program."""
+    """Translation between strings and numbers of one type, of `bits` bits in the program."""
 
     def __init__(self, bits: int) -> None:
         self._bits = bits
@@ -48,7 +48,7 @@ class Strings:
         return canonical(number.to_bytes((self._bits + 7) // 8))
 
     def text(self, number: bytes) -> bytes:
-        """Return the string of a number that is given as a bytestring."""
+        """Return the string of a number given as a bytestring."""
         return self.text_of(int.from_bytes(number))
 
     def text_of(self, number: int) -> bytes:
@@ -87,7 +87,7 @@ class Strings:
 @final
 @dataclass(frozen=True, slots=True)
 class StringCell:
-    """Type of a register whose cells of `bits` bits controllers see as strings."""
+    """Register type with cells of `bits` bits, seen as strings by controllers."""
 
     bits: int
     strings: Strings

@@ -44,7 +44,7 @@ def canonical(value: bytes) -> bytes:
 
 
 def fitting(value: bytes, bits: int) -> bytes | None:
-    """Return a bytestring without the leading zero bytes that a number of `bits` bits does not need.
+    """Drop leading zero bytes of a bytestring beyond the length of a number of `bits` bits.
 
     None if the bytestring is empty, or its number has more than `bits` bits.
     """
@@ -106,7 +106,7 @@ TextOf = Callable[[str, int], bytes]
 def value_type(
     spec: p4t.P4DataTypeSpec, named: p4t.P4TypeInfo, text_of: TextOf = lambda _, number: b"%d" % number
 ) -> ValueType:
-    """Return the type that `spec` describes; ProgramError if v1model's registers and digests never have it.
+    """Return the type described by `spec`; ProgramError if v1model's registers and digests never have it.
 
     `named` has the p4info's named types; `text_of` gives the strings of types that are translated to strings.
     """
@@ -230,7 +230,7 @@ class _Name:
 @final
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A number that controllers see as a string."""
+    """A number seen as a string by controllers."""
 
     name: str
     text_of: TextOf
