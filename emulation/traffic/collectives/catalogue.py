@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of collectives that come with Railyard; emulation.traffic.collectives.registry knows them by name."""
+"""Collective kinds shipped with Railyard; emulation.traffic.collectives.registry knows them by name."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -162,7 +162,7 @@ _ALLREDUCE = CollectiveKind(
 
 
 def _gather_crossing(cut: Cut) -> float:
-    """Return the bytes of the sending side's pieces, which the other side lacks."""
+    """Return the bytes of the sending side's pieces, all missing on the other side."""
     return cut.here / (cut.here + cut.there) * cut.data_bytes
 
 

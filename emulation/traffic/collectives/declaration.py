@@ -30,7 +30,7 @@ __all__ = ["Algorithm", "Capacity", "CollectiveKind", "Cut", "Request"]
 @final
 @dataclass(frozen=True)
 class Request:
-    """Arguments that a scenario gives an algorithm: members, data and options.
+    """Arguments of an algorithm from a scenario: members, data and options.
 
     Attributes:
         grid: Sizes of the members' dimensions; a single size if the members form no mesh.
@@ -83,7 +83,7 @@ class Request:
 @final
 @dataclass(frozen=True)
 class Capacity:
-    """Data and link rates of a fabric from which a collective computes the lower bound of its time.
+    """Data and link rates of a fabric, for computing a lower bound of a collective's time.
 
     Attributes:
         data_bytes: Size of the array of one member.

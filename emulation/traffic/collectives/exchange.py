@@ -15,7 +15,7 @@ __all__ = ["all_to_all", "direct_all_to_all", "p2p", "pipeline"]
 
 
 def all_to_all(dims: Sequence[int], block: int, *, orders: Sequence[Order] | None = None) -> Schedule:
-    """Return an all-to-all in which every rank has `block` elements for every rank.
+    """Return an all-to-all with `block` elements from every rank to every rank.
 
     UB-Mesh cuts an element in two partitions, sent at the same time over the X and the Y full mesh with at
     most one forwarding hop: on 8 x 8 half a block goes X-first, half Y-first. This function takes any number

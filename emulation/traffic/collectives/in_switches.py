@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules of collectives that switches carry out: they have a goal, and no transfers between members."""
+"""Schedules of collectives in switches: they have a goal, and no transfers between members."""
 
 from itertools import pairwise
 from typing import Literal
@@ -15,7 +15,7 @@ Kind = Literal["allreduce", "reduce-scatter", "all-gather", "broadcast", "reduce
 
 
 def switch_tree(kind: Kind) -> Algorithm:
-    """Return the algorithm in which trees of switches combine blocks that members send up."""
+    """Return the algorithm for combining members' blocks in trees of switches."""
 
     def build(request: Request) -> Schedule:
         ranks = tuple(range(request.ranks))

@@ -49,7 +49,7 @@ _LEAST_SHARE = 1e-7
 @final
 @dataclass(frozen=True, slots=True)
 class MeshRings:
-    """Rings of a full mesh that share no link in a direction.
+    """Rings of a full mesh sharing no directed link.
 
     Attributes:
         dims: Dimensions of the mesh; a rank is c0 + k0 * (c1 + k1 * (...)).
@@ -89,7 +89,7 @@ def mesh_rings(
 
 @lru_cache
 def borrowing_rings(dims: tuple[int, ...]) -> MeshRings:
-    """Return rings on Walecki's cycles in every line, and two rings on the links that the cycles leave idle.
+    """Return rings on Walecki's cycles in every line, and two rings on the links left idle by the cycles.
 
     The order of the ranks in each line is drawn at random, from a fixed seed, until the idle links form a
     single cycle. EmulationError unless there are two dimensions, each of an even size of at least 4.
@@ -131,7 +131,7 @@ def _lacking(dims: Sequence[int]) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class RingSchedule:
-    """A part of the array that goes through the dimensions in an order, round one ring of each line.
+    """A part of the array with its order of dimensions, and one ring of each line.
 
     `rings[i]` is the index of the ring along dimension `order[i]`; `share` is a fraction of the whole array.
     """
@@ -144,7 +144,7 @@ class RingSchedule:
 def split_over_rings(
     mesh: MeshRings, rates: Mapping[Arc, float] | None = None, *, detours: bool = False, step: float = 0.0
 ) -> tuple[tuple[RingSchedule, ...], tuple[float, ...]]:
-    """Return ring schedules, and the shares of `mesh.around`, that minimise the busiest link's load.
+    """Return ring schedules, and shares of `mesh.around`, for the least load of the busiest link.
 
     `balanced_rings` splits the data of a dimension over its rings, `balanced` splits the array over orders of
     dimensions. A ring of `mesh.around` gets the data that its slowest link carries in the time of the other

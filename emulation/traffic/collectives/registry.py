@@ -49,7 +49,7 @@ _WHOLE = ("step", "source", "target", "offset", "length", "shift")
 
 
 def _guarded(kind: CollectiveKind, origin: str) -> CollectiveKind:
-    """Return the kind with wrapped functions, whose errors name the user's file and line.
+    """Wrap the functions of a kind, to name the user's file and line in errors.
 
     `origin` is FILE.py:NAME, or package.module:NAME of an installed package.
     """

@@ -87,7 +87,7 @@ def pass_on(order: Sequence[int], part: tuple[int, int]) -> list[Transfer]:
 
 
 def mesh_ring(dims: Sequence[int]) -> Ring:
-    """Return a Hamiltonian ring of a 2D full mesh, whose hops are direct links.
+    """Return a Hamiltonian ring of a 2D full mesh, with direct links as hops.
 
     The ring visits the rows in alternating directions, without column 0, then goes back along column 0.
     """
@@ -128,7 +128,7 @@ def check_rings(orders: Sequence[Ring]) -> None:
 
 
 def rings(n: int, kind: Literal["undirected", "directed"] = "directed") -> tuple[Ring, ...]:
-    """Return rings on n ranks that share no link in a direction.
+    """Return rings on n ranks sharing no directed link.
 
     Args:
         n: Number of ranks, two or more.
@@ -173,7 +173,7 @@ def walecki(n: int) -> tuple[tuple[Ring, ...], tuple[Arc, ...]]:
 
 @lru_cache
 def _tillson(n: int) -> tuple[Ring, ...]:
-    """Return n - 1 directed Hamiltonian cycles that use every arc of K*_n once, for even n from 8.
+    """Return n - 1 directed Hamiltonian cycles covering every arc of K*_n once, for even n from 8.
 
     The search begins with the n - 1 permutations i -> i + d, which use every arc once. It redistributes the
     arcs of two or three permutations at random, and keeps the result if it has no more cycles than before,
@@ -204,7 +204,7 @@ def _tillson(n: int) -> tuple[Ring, ...]:
 
 
 def _deal(choices: list[list[int]], dice: random.Random) -> list[list[int]]:
-    """Return permutations that together use every arc i -> `choices[i][k]` exactly once, drawn at random.
+    """Split all arcs i -> `choices[i][k]` into permutations at random, each arc in exactly one.
 
     Each permutation is a perfect matching of the bipartite graph of the arcs, in which every node has the
     same degree. At the end, `choices` has the arcs of the last permutation only.

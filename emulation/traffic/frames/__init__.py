@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of every frame that a link carries.
+"""Headers of every frame on a link.
 
 values      values of fields: service levels, VLs, opcodes, lengths
 layers      the headers as Scapy layers: the definition of the wire format

@@ -119,7 +119,7 @@ class LPH(Packet):
 
 
 class _SourceRoute(Packet):
-    """Fields of `SRH` and `SRH24`, which differ only in the header that follows."""
+    """Fields of `SRH` and `SRH24`: the two differ only in the header after them."""
 
     fields_desc: ClassVar[list[AnyField]] = [
         BitField("ptr", 0, 4),

@@ -140,7 +140,7 @@ class ReductionKind(IntEnum):
 
 
 class Combining(IntEnum):
-    """Operation by which the switches of a tree combine signed values."""
+    """Operation of a tree's switches on signed values."""
 
     SUM = 0
     MAX = 1
@@ -156,7 +156,7 @@ class Flags(IntFlag):
 
 
 class Combine(IntEnum):
-    """Operation that a receiver applies to arriving elements.
+    """Operation of a receiver on arriving elements.
 
     COPY replaces the receiver's own elements. All other operations combine both; REDUCE adds.
     """
@@ -208,5 +208,5 @@ def decode_length(field: int) -> int | None:
 
 
 def mac(cna: int) -> str:
-    """Return the locally administered MAC address that stands for a CNA of 16 bits on the carrier."""
+    """Return the locally administered MAC address of a 16-bit CNA on the carrier."""
     return f"02:00:00:00:{cna >> 8 & 0xFF:02x}:{cna & 0xFF:02x}"

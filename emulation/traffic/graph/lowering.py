@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation of the graphs of jobs into slices, plans of cells and tasks, which agents carry out."""
+"""Translation of jobs' graphs into slices, plans of cells and tasks for agents."""
 
 from bisect import bisect_left
 from collections import defaultdict

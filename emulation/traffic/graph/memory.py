@@ -50,7 +50,7 @@ class Movement:
 @final
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A graph whose data have positions in the arrays of ranks.
+    """A graph with positions for its data in the arrays of ranks.
 
     `movements` has the movement of each send and copy by its index in the graph. `areas` has (first element,
     length) of the graph's part of each rank's array.
@@ -66,7 +66,7 @@ def _elements(size: int) -> int:
 
 
 def place(graph: Graph, ranks: Mapping[str, int], order: Sequence[int], used: list[int]) -> Placed:
-    """Place a graph's data in the arrays of ranks, behind the `used[rank]` elements that are taken.
+    """Place a graph's data in the arrays of ranks, behind the `used[rank]` elements already taken.
 
     `ranks` has the rank of each member, `order` the indices of operations in the order in which they take
     effect. `used` grows by the elements that the graph needs.
@@ -124,7 +124,7 @@ def _target(operation: Operation) -> str:
 
 
 def _named(graph: Graph, ranks: Mapping[str, int]) -> list[tuple[int, int, int, int]]:
-    """Return (operation, rank, offset, size) of all ranges whose offset an operation names, in bytes."""
+    """Return (operation, rank, offset, size), in bytes, of ranges with an offset set by an operation."""
     named = []
     for number, operation in enumerate(graph.operations):
         if operation.kind not in ("send", "copy"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of a traffic graph, and the graph that they form.
+"""Traffic graphs and their operations.
 
 An operation begins when all operations named in its `after` have ended at its member. A send ends at its
 source when its last frame has left, and at its target when its last element is in the target's buffer.
@@ -67,7 +67,7 @@ class Operation:
 
     @property
     def ends_at(self) -> tuple[str, ...]:
-        """Members that see the operation end."""
+        """Members aware of the operation's end."""
         return (self.member, self.peer) if self.kind == "send" else (self.member,)
 
 
@@ -218,7 +218,7 @@ class Graph:
             )
 
     def waits(self) -> list[list[int]]:
-        """Return, for each operation, the indices of the operations that have to take effect before it."""
+        """Return, for each operation, the indices of the operations it has to wait for."""
         before = []
         for operation in self.operations:
             named = [*operation.after, operation.read] if isinstance(operation.read, str) else operation.after
@@ -228,7 +228,7 @@ class Graph:
         return before
 
     def end_of(self, name: str, member: str) -> int:
-        """Return the index of the operation on `member` whose end is the end of the operation `name`.
+        """Return the index of the operation to wait for on `member` until operation `name` ends.
 
         This is the operation `name` itself. If the operation is a send and `member` is its target, this is
         the matching receive instead, if there is a receive.
@@ -268,7 +268,7 @@ class Graph:
 
 
 def _with_signals(operations: Iterable[Operation], known: Mapping[str, int]) -> Iterable[Operation]:
-    """Yield the operations, each preceded by new sends that tell its member of ends at other members."""
+    """Yield the operations, each preceded by new sends to signal ends at other members to its member."""
     operations = tuple(operations)
     told: dict[tuple[str, str], str] = {}
     for operation in operations:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order in which the operations of a graph take effect: list order, after the operations they wait for."""
+"""Order of effect of a graph's operations: list order, but after the operations they wait for."""
 
 from heapq import heappop, heappush
 
@@ -9,7 +9,7 @@ __all__ = ["in_order"]
 
 
 def in_order(graph: Graph) -> list[int]:
-    """Return the indices of all operations in the order in which they take effect.
+    """Return the indices of all operations in their order of effect.
 
     The next operation is always the first in the list whose predecessors have all taken effect.
     """

@@ -59,7 +59,7 @@ class GraphInputs(Sequence[Array]):
 
 
 def moves_inputs_only(sliced: SlicedGraph) -> bool:
-    """Return whether each element is written at most once, by a copy of an element that nothing writes."""
+    """Return whether each element is written at most once, by a copy of a never-written element."""
     written: dict[int, list[tuple[int, int]]] = defaultdict(list)
     read: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for movement in chain.from_iterable(job.placed.movements.values() for job in sliced.jobs):
@@ -71,7 +71,7 @@ def moves_inputs_only(sliced: SlicedGraph) -> bool:
 
 
 def _disjoint(written: Sequence[tuple[int, int]], read: Sequence[tuple[int, int]]) -> bool:
-    """Return whether written ranges overlap neither each other nor a range that is read."""
+    """Return whether written ranges overlap neither each other nor a read range."""
     last_end, last_written_end = 0, 0
     for low, high, writes in sorted([(*at, True) for at in written] + [(*at, False) for at in read]):
         if low < (last_end if writes else last_written_end):
@@ -132,7 +132,7 @@ def compare_graph(
 def _carried_out(
     results: Sequence[Array], inputs: Sequence[Array], sliced: SlicedGraph
 ) -> Iterator[dict[int, int]]:
-    """Yield, for each job, the first wrong element of each rank that has one."""
+    """Yield, for each job, the first wrong element of each rank; correct ranks are left out."""
     expected = graph_truth(sliced, inputs)
     for job in sliced.jobs:
         wrong: dict[int, int] = {}
@@ -167,14 +167,14 @@ def _moved(results: Sequence[Array], inputs: Sequence[Array], sliced: SlicedGrap
 
 
 def _note(wrong: dict[int, int], rank: int, start: int, result: Array, right: Array) -> None:
-    """Lower `wrong[rank]` to the first element that differs; both arrays begin at element `start`."""
+    """Lower `wrong[rank]` to the first differing element; both arrays begin at element `start`."""
     differs = np.flatnonzero(result.view(np.uint32) != right.view(np.uint32))
     if differs.size:
         wrong[rank] = min(wrong.get(rank, start + int(differs[0])), start + int(differs[0]))
 
 
 def _described(job: Lowered, member: str, rank: int, element: int) -> str:
-    """Return a message that names a wrong element and the operations that write it."""
+    """Return a message naming a wrong element and the operations writing it."""
     names = [
         job.job.graph.operations[m.operation].id
         for m in job.placed.movements.values()

@@ -42,7 +42,7 @@ if not hasattr(_engine, "Participant"):
 
 
 class Common:
-    """Interface that all agents share; the engine defines its annotated members."""
+    """Interface common to all agents; the engine defines its annotated members."""
 
     rank: int
     address: int
@@ -57,7 +57,7 @@ class Common:
 
     @property
     def result(self) -> Array:
-        """Array of the rank, which changes until the agent has finished."""
+        """Array of the rank; it changes until the agent has finished."""
         return self.array().view(self._dtype)
 
     @property
@@ -68,7 +68,7 @@ class Common:
 
     @property
     def failed(self) -> Failure | None:
-        """The connection that was given up, if any."""
+        """The connection given up by the agent, if any."""
         failure = self.failure()
         return None if failure is None else Failure(self.rank, *failure)
 
@@ -121,7 +121,7 @@ class Agent(Common, _engine.Agent):
 
 @final
 class RepeatingAgent(Common, _engine.RepeatingAgent):
-    """A rank of a training job, which alternates computation and a collective."""
+    """A rank of a training job, alternating computation and a collective."""
 
     def __init__(self, spec: AgentSpec, part: _engine.Rank, data: Array, profile: IterationProfile) -> None:
         super().__init__(
@@ -146,11 +146,11 @@ class RepeatingAgent(Common, _engine.RepeatingAgent):
 
     @property
     def log(self) -> Sequence[IterationReport]:
-        """Reports of the iterations that have ended."""
+        """Reports of the ended iterations."""
         return [IterationReport(*report) for report in self.reports()]
 
     def set_level(self, level: int) -> None:
-        """Set the service level of data, for iterations that have received no frame yet."""
+        """Set the service level of data, for iterations before their first received frame."""
         self.use_level(level, header(Opcode.DATA, level, marks=self._marks), header(Opcode.ACK))
 
     def _set_on_iteration(self, call: Callable[[int], None]) -> None:
@@ -178,7 +178,7 @@ def make_agents(specs: Sequence[AgentSpec], threads: int = 1) -> list[Agent | Re
 
 
 def _alike(specs: Sequence[AgentSpec], threads: int) -> list[Agent | RepeatingAgent]:
-    """Return the agents of descriptions that differ only in rank, job, profile and reduction."""
+    """Return the agents of descriptions differing only in rank, job, profile and reduction."""
     first, parts = specs[0], Parts(specs[0])
     check_addresses(first.sliced, first.addresses)
     if first.profile is not None:
@@ -293,7 +293,7 @@ class Parts:
 
 
 def _seed_bytes(seed: str) -> bytes:
-    """Return the bytes of the integer to which `random.Random` converts the text `seed`."""
+    """Return the bytes of the integer made from the text `seed` by `random.Random`."""
     text = seed.encode()
     return text + sha512(text).digest()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the values from which an agent is made."""
+"""Checks of the values given to an agent."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def check_agent(
 
 
 def _most_frames(sliced: SlicedTraffic, rank: int) -> int:
-    """Return the largest number of data frames that a rank sends to a single peer."""
+    """Return the largest number of data frames sent by a rank to a single peer."""
     slices_of: Counter[int] = Counter()
     plans = sliced.plans_of(rank)
     for plan, count in zip(plans, sliced.table_of(rank).count, strict=True):

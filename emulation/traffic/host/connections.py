@@ -43,7 +43,7 @@ class Ends:
 def ends_of(
     rank: int, plans: Iterable[CellPlan], ranks: int, parameters: TransportParameters
 ) -> Iterator[Ends]:
-    """Yield, for each peer with which the plans of a rank exchange data, their connections.
+    """Yield the ends of the connections between a rank and each peer in its plans.
 
     The order of peers begins with the next higher rank, so that ranks begin with different peers.
     EmulationError if the connections need more queue numbers than there are.

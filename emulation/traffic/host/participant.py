@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of an agent that a testbed drives, sans-IO."""
+"""The interface of an agent driven by a testbed, sans-IO."""
 
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
@@ -19,11 +19,11 @@ class Participant(Protocol):
         ...
 
     def on_frame(self, frame: bytes, now: int) -> Output:
-        """Handle a frame that has arrived."""
+        """Handle a received frame."""
         ...
 
     def on_timer(self, now: int) -> Output:
-        """Handle the deadline that an earlier output asked for."""
+        """Handle the passing of the deadline set by an earlier output."""
         ...
 
     def on_reroute(self, routes: Mapping[int, frozenset[int]], now: int) -> Output:
@@ -36,5 +36,5 @@ class RepeatingParticipant(Participant, Protocol):
     """An agent with iterations."""
 
     def set_level(self, level: int) -> None:
-        """Set the service level of data, for iterations that have received no frame yet."""
+        """Set the service level of data, for iterations before their first received frame."""
         ...

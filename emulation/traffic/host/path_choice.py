@@ -51,7 +51,7 @@ class Connections:
 @final
 @dataclass(frozen=True, slots=True)
 class PathTiming:
-    """Round trip on an idle path whose links have their own rates, in ps.
+    """Round trip in ps on an idle path, with links of different rates.
 
     `headers_ps` is the round trip of a frame without payload and its acknowledgement, `kib_ps` the time that
     each KiB of payload adds, `narrowest_kib_ps` the transmission time of a KiB on the slowest link.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cache of the engine's descriptions of ranks, which later agents of the same traffic reuse."""
+"""Cache of the engine's descriptions of ranks, for later agents of the same traffic."""
 
 from __future__ import annotations
 

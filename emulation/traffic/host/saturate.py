@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic that keeps a lossless fabric full: an NPU sends a frame for every frame that it receives.
+"""Saturating traffic for a lossless fabric: an NPU sends a frame for every received frame.
 
 The number of frames under way stays constant; if it exceeds the fabric's buffers, sources always wait. The
 frames carry no data and need no acknowledgement, so only the fabric can stop them. A turn rule that permits a
@@ -57,7 +57,7 @@ def _blank(size: int) -> bytes:
 
 @final
 class Saturator(_engine.Saturator):
-    """A host that sends random `frames`: `at_first` of them at first, then one for each received frame."""
+    """A host sending random `frames`: `at_first` of them at first, then one for each received frame."""
 
     def __init__(self, frames: Sequence[bytes], at_first: int, seed: int, budget: _engine.Budget) -> None:
         super().__init__(frames, at_first, abs(seed).to_bytes(abs(seed).bit_length() // 8 + 1), budget)

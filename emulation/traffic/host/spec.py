@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of agents, from which both testbeds make the agents in C++."""
+"""Descriptions of agents, for both testbeds to make the agents in C++."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class AgentSpec:
 
     @property
     def data(self) -> Array:
-        """Array that the agent starts from."""
+        """Initial array of the agent."""
         return self.inputs[self.rank]
 
 

@@ -18,7 +18,7 @@ __all__ = ["NOTHING", "AgentStats", "Ended", "Failure", "LostBlock", "Outcome"]
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A connection that `rank` gave up; `psn` is the oldest frame that `peer` did not acknowledge."""
+    """A connection given up by `rank`; `psn` is the oldest frame not acknowledged by `peer`."""
 
     rank: int
     peer: int
@@ -33,7 +33,7 @@ class Failure:
 @final
 @dataclass(frozen=True, slots=True)
 class LostBlock:
-    """A block whose result did not come, so that its member gave the collective up."""
+    """A block without a result in time; its member has given the collective up."""
 
     rank: int
     tree: int
@@ -97,7 +97,7 @@ class Outcome(Protocol):
 
     @property
     def result(self) -> Array:
-        """The agent's array, which is final once `finished_ps` is set."""
+        """The agent's array; it is final once `finished_ps` is set."""
         ...
 
     @property
@@ -107,7 +107,7 @@ class Outcome(Protocol):
 
     @property
     def finished_ps(self) -> int | None:
-        """Time in ps at which the array became final; None before."""
+        """Finishing time of the agent's array in ps; None before."""
         ...
 
     @property
@@ -122,14 +122,14 @@ class Outcome(Protocol):
 
     @property
     def log(self) -> Sequence[IterationReport]:
-        """Reports of the iterations that have ended; empty without iterations."""
+        """Reports of the ended iterations; empty without iterations."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Copy of the outcome of an agent that no longer exists, or runs in another process."""
+    """Copied outcome of a former agent, or of an agent in another process."""
 
     result: Array
     stats: AgentStats

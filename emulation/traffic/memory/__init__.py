@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load, store, atomics and messages between nodes, and memory that nodes lend to each other, sans-IO.
+"""Load, store, atomics and messages between nodes, and memory lent between nodes, sans-IO.
 
 Unlike all other agents, these run in Python on both testbeds: their program draws Python's random numbers and
 checks every value as it arrives, and a pool has only a few nodes and thousands of frames. So they need no

@@ -24,7 +24,7 @@ __all__ = ["LostMemory", "MemoryAgent", "Program", "make_memory_agents"]
 @final
 @dataclass(frozen=True, slots=True)
 class LostMemory:
-    """Failure of a borrower that cannot continue: its CNA, the reason and the time."""
+    """Fatal failure of a borrower: its CNA, the reason and the time."""
 
     node: int
     why: str
@@ -70,7 +70,7 @@ class MemoryAgent:
     def borrowing(
         cls, address: int, memory: Memory, program: Program, directory: Directory, mailbox: int | None
     ) -> "MemoryAgent":
-        """Return the agent of a node that borrows, and perhaps lends; `mailbox` receives its messages."""
+        """Return the agent of a borrower, perhaps also a lender; `mailbox` receives its messages."""
         peers = {lender for page in directory.pages[address] for lender, _ in page.copies}
         if directory.counters:
             peers.add(directory.counter_lender)
@@ -142,7 +142,7 @@ class MemoryAgent:
         return self._go_on([], now)
 
     def on_timer(self, now: int) -> Output:
-        """Retransmit requests whose timer has expired, and give up lenders that stay silent."""
+        """Retransmit requests with expired timers, and give up silent lenders."""
         out: list[tuple[bytes, int]] = []
         for peer, requester in self._requesters.items():
             if not requester.failed and requester.timer <= now:

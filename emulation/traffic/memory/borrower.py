@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of random operations on borrowed pages, which checks every value that comes back, sans-IO.
+"""A program of random operations on borrowed pages, with a check of every returned value, sans-IO.
 
 Operations leave in the order of the program, many at a time. An operation waits while its bytes overlap the
 bytes of an operation without a response, as in a processor's load-store queue. So the value that it must
@@ -40,7 +40,7 @@ class Mix:
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """(kind, weight) of each kind whose weight is not 0."""
+        """(kind, weight) of each kind with a weight other than 0."""
         names = ("load", "store", "fetch_add", "compare_swap", "counter", "message")
         return [(name, weight) for name in names if (weight := getattr(self, name))]
 
@@ -87,7 +87,7 @@ class _Step:
 
     @property
     def bytes(self) -> range:
-        """Bytes that the operation reads or changes."""
+        """Bytes read or changed by the operation."""
         return range(self.address, self.address + max(self.length, 1))
 
 
@@ -133,15 +133,15 @@ class Borrower:
 
     @property
     def image(self) -> bytes:
-        """Content that the borrowed pages must have, concatenated in order of their addresses."""
+        """Expected content of the borrowed pages, concatenated in order of their addresses."""
         return self._shadow.content
 
     def living(self, page: int) -> list[tuple[int, int]]:
-        """Return the copies (lender, first byte) of a page on lenders that have not been given up."""
+        """Return the copies (lender, first byte) of a page on lenders not given up."""
         return [copy for copy in self._pages[page].copies if copy[0] not in self._dead]
 
     def pump(self, now: int) -> list[bytes]:
-        """Return the requests that may leave now."""
+        """Return the requests allowed to leave now."""
         out: list[bytes] = []
         while self._again and not self.lost and self._leave(self._again[0], now, out):
             self._again.popleft()
@@ -157,7 +157,7 @@ class Borrower:
         return out
 
     def responded(self, lender: int, step: object, status: Status, data: bytes, now: int) -> None:
-        """Check a lender's response to the operation `step`, which ends with its last response."""
+        """Check a lender's response to the operation `step`; the last response ends the operation."""
         assert isinstance(step, _Step)
         if status is not Status.DONE:
             self._complain(f"{step.operation.name} at {step.address}: {status.name}")
@@ -203,7 +203,7 @@ class Borrower:
         self.report.first_wrong = self.report.first_wrong or words
 
     def _targets(self, step: _Step) -> list[tuple[int, int]]:
-        """Return (lender, address in its memory) for each lender that an operation goes to."""
+        """Return (lender, address in its memory) of each target of an operation."""
         if step.operation is Operation.MESSAGE:
             assert self._mailbox is not None
             return [(self._mailbox, 0)]
@@ -233,7 +233,7 @@ class Borrower:
         return True
 
     def _expect(self, step: _Step) -> None:
-        """Set the value that an operation must return, by executing it on the shadow copy of the pages."""
+        """Set the expected value of an operation, by executing it on the shadow copy of the pages."""
         if step.operation is Operation.MESSAGE:
             self.report.sent.append(step.data)
         elif step.address != _COUNTER:

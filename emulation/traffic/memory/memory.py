@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that a node lends, and the effect of each operation on it."""
+"""Memory lent by a node, and the effect of each operation on it."""
 
 import struct
 from typing import Final, final

@@ -90,7 +90,7 @@ def write_frame(fields: MemoryFields, *, retransmission: bool = False) -> bytes:
 
 
 def read_frame(frame: bytes) -> MemoryFields | str:
-    """Return the fields of a frame, or the word by which a bad frame is counted; ignores trailing bytes."""
+    """Return the fields of a frame, or the name of the counter for a bad frame; ignore trailing bytes."""
     if len(frame) < HEADER_BYTES:
         return "short"
     (

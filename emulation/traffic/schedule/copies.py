@@ -29,7 +29,7 @@ class Block:
 
 @final
 class SlicedCopies:
-    """Blocks that ranks copy to each other in one step, in the form for agents (`SlicedTraffic`).
+    """Copies of blocks between ranks in one step, in the form for agents (`SlicedTraffic`).
 
     Every rank has an array of its own length, unlike in a collective's schedule. Each block is a cell at
     source and target, cut into slices from its beginning, so that its frames do not depend on other blocks.
@@ -72,7 +72,7 @@ class SlicedCopies:
         return ()
 
     def _cells(self, rank: int) -> list[tuple[int, int, CellPlan]]:
-        """Return offset, length and plan of each block that the rank sends or receives."""
+        """Return offset, length and plan of each block sent or received by the rank."""
         cells = []
         for block in self._blocks:
             if block.source == rank:

@@ -88,7 +88,7 @@ class Schedule:
 
 
 def check_transfers(schedule: Schedule, what: str) -> None:
-    """Raise an EmulationError, which says that there is no `what`, if a schedule has no transfers."""
+    """Raise an EmulationError about a missing `what` if a schedule has no transfers."""
     if not schedule.transfers:
         raise EmulationError(
             f"schedule {schedule.name} has no transfers, so it has no {what}",
@@ -97,7 +97,7 @@ def check_transfers(schedule: Schedule, what: str) -> None:
 
 
 def demand(schedule: Schedule, names: Sequence[str], element_bytes: int = 4) -> dict[tuple[str, str], int]:
-    """Return the bytes that each pair (source, target) sends; `names[rank]` is the node of a rank."""
+    """Return the bytes sent by each pair (source, target); `names[rank]` is the node of a rank."""
     total: dict[tuple[str, str], int] = defaultdict(int)
     for transfer in schedule.transfers:
         total[names[transfer.source], names[transfer.target]] += transfer.length * element_bytes
@@ -105,6 +105,6 @@ def demand(schedule: Schedule, names: Sequence[str], element_bytes: int = 4) -> 
 
 
 def neighbours(schedule: Schedule, rank: int) -> tuple[int, ...]:
-    """Return the ranks that a rank exchanges data with, either way, ascending."""
+    """Return the peers of a rank, in either direction of data, ascending."""
     pairs = {(t.source, t.target) for t in schedule.transfers if rank in (t.source, t.target)}
     return tuple(sorted({source if target == rank else target for source, target in pairs}))

@@ -66,14 +66,14 @@ def make_data(rank: int, elements: int, dtype: str, seed: int) -> Array:
 
 
 def random_elements(rank: int, elements: int, seed: int) -> RandomElements:
-    """Return the engine's generator of a rank's int32 input, which draws the same elements as numpy's."""
+    """Return the engine's generator of a rank's int32 input; it draws the same elements as numpy's."""
     state = np.random.PCG64((seed, rank)).state["state"]
     return RandomElements(divmod(state["state"], 1 << 64), divmod(state["inc"], 1 << 64), elements)
 
 
 @runtime_checkable
 class DrawnInputs(Protocol):
-    """Input arrays of ranks whose random elements the engine can draw itself, without NumPy."""
+    """Random input arrays of ranks, for the engine to draw without NumPy."""
 
     def drawn(self) -> Sequence[RandomElements] | None:
         """Return the generator of each rank's input; None unless elements are int32."""
@@ -405,7 +405,7 @@ def _deviations(
     *,
     any_order: bool = False,
 ) -> Iterator[str]:
-    """Yield, for each rank, a text on the first element that contradicts the goals; empty if none does."""
+    """Yield, for each rank, a text on the first element contrary to the goals; empty if there is none."""
     plain = _Plain(inputs, operation)
     for goal in goals:
         plain.apply(goal)

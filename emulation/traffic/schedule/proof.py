@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lockstep execution of schedules on any values, and the proof that a schedule fulfils its goals."""
+"""Lockstep execution of schedules on any values, and proofs of their goals."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -76,7 +76,7 @@ def check(schedule: Schedule) -> None:
 
 
 def stages(schedule: Schedule) -> Iterator[tuple[tuple[Goal, ...], Schedule]]:
-    """Yield each group of goals whose steps overlap, with the schedule's transfers in these steps."""
+    """Yield each group of goals with overlapping steps, and the schedule's transfers in these steps."""
     goals = sorted(schedule.purpose, key=lambda goal: goal.begin)
     groups: list[list[Goal]] = []
     end = -1

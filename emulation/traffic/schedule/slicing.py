@@ -123,7 +123,7 @@ class Arrival:
 
 @final
 class SliceTable:
-    """Offsets and sizes of all slices in bytes, in arrays that agents share.
+    """Offsets and sizes of all slices in bytes, in arrays shared by agents.
 
     A cell is a range of the array that transfers move only as a whole; each cell is cut into slices.
     `order` is the initial order of slices: the first slice of each cell, then the second of each, and so on,

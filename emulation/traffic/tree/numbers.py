@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Number formats that switches combine: signed integers, most significant byte first.
+"""Number formats for combining in switches: signed integers, most significant byte first.
 
 Integers travel unchanged. For maxima and minima, float32 travels as integers of the same order, which is
 exact. For sums, float32 travels as integers with a scale that all members agree on for each block.
@@ -55,7 +55,7 @@ def from_network(content: bytes, dtype: np.dtype[np.generic], operation: Combini
 
 
 def _ordered(bits: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Convert float32 bit patterns to integers that are ordered like the floats, or the integers back."""
+    """Convert float32 bit patterns to integers ordered like the floats, or the integers back."""
     return np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits)
 
 

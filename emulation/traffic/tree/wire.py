@@ -96,7 +96,7 @@ def write_frame(fields: ReductionFields) -> bytes:
 
 
 def read_frame(frame: bytes) -> ReductionFields | str:
-    """Return the fields of a frame, or the word by which a bad frame is counted; ignores trailing bytes."""
+    """Return the fields of a frame, or the name of the counter for a bad frame; ignore trailing bytes."""
     if len(frame) < HEADER_BYTES:
         return "short"
     _, _, ethertype, lph = _LINK.unpack_from(frame)
