@@ -13,7 +13,7 @@ __all__ = ["CircuitRuntime", "CircuitSwitch", "Reconfiguration", "circuit_switch
 
 
 class CircuitRuntime(Protocol):
-    """Operations of a testbed that its optical circuit switches use."""
+    """Testbed operations used by optical circuit switches."""
 
     @property
     def now_ps(self) -> int: ...
@@ -83,7 +83,7 @@ class CircuitSwitch:
 
     @property
     def crossconnect(self) -> Mapping[int, int]:
-        """Circuits that are up now, each from both of its ports; dark ports are left out."""
+        """Port joined to each port by a circuit that is up now; dark ports are left out."""
         return _map(self._standing)
 
     @property
@@ -92,7 +92,7 @@ class CircuitSwitch:
         return _map(self._standing | self._pending)
 
     def apply(self, new: Mapping[int, int]) -> Reconfiguration:
-        """Join exactly the ports of a map, which gives a circuit from one of its ports or from both.
+        """Join exactly the ports of a map; it may give a circuit from one of its ports or from both.
 
         Circuits of both the old and the new map are not touched. Other old circuits are dark when this
         returns, and new circuits are up `reconfiguration_ps` later. Circuits of an earlier map that are not

@@ -84,7 +84,7 @@ class DeadlockedError(EmulationError):
 
 
 class ThreadsError(EmulationError):
-    """An event needs all partitions at its own time, which only a run in a single thread provides."""
+    """An event needs all partitions at its own time: only a run in a single thread can provide them."""
 
 
 class CutOffError(EmulationError):

@@ -27,7 +27,7 @@ __all__ = ["EVENTS", "EventKind", "Fault", "FaultRuntime", "Faults", "Parameter"
 
 
 class FaultRuntime(Protocol):
-    """Operations of a testbed that faults use; every Testbed has them."""
+    """Testbed operations used by faults; every Testbed has them."""
 
     @property
     def fabric(self) -> Fabric: ...
@@ -41,7 +41,7 @@ class FaultRuntime(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An event that happens to a target at a time. Each event uses the fields that `EVENTS` names for it.
+    """A fault, its target and its time. Each event uses the fields that `EVENTS` names for it.
 
     `loss` is a probability, `rate` a share of a link's own rate, `delay_ps` an addition to its delay. In a
     `flap` the target goes down and up `count` times, once in `period_ps`, and is down for half of each
@@ -67,7 +67,7 @@ class Fault:
 
     @property
     def end_ps(self) -> int:
-        """Time of the last change, after which the target stays as it is."""
+        """Time in ps of the fault's last change of its target."""
         if self.event == "storm":
             return self.at_ps + self.count * self.period_ps
         turns = max(0, self.count - 1) if self.event == "flap" else 0
@@ -96,7 +96,7 @@ _NO_EFFECT = _Effect()
 @final
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A key that a scenario gives with an event, above 0 and at most `most`.
+    """Parameter of an event in a scenario: a number above 0 and at most `most`.
 
     `field` is the field of Fault that it sets, and `convert` turns the key's unit into the field's.
     """
@@ -172,7 +172,7 @@ EVENTS: Mapping[str, EventKind] = MappingProxyType(
 
 
 def unmatched_clears(faults: Sequence[Fault]) -> Iterator[int]:
-    """Yield the indices of `up` and `clear` faults whose target no earlier fault took down or impaired."""
+    """Yield the indices of `up` and `clear` faults without an earlier fault to undo at their target."""
     began: dict[bool, set[str]] = {False: set(), True: set()}  # names of targets taken down, and impaired
     for position in sorted(range(len(faults)), key=lambda position: faults[position].at_ps):
         fault = faults[position]
@@ -204,7 +204,7 @@ class Faults:
 
     @property
     def down(self) -> frozenset[str]:
-        """Links that at least one target holds down."""
+        """Links held down by at least one target."""
         return frozenset(link for link, holders in self._links.items() if holders)
 
     def set_rates(self, rates: Mapping[str, int]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of objects that start and stop as context managers."""
+"""Base class of objects started and stopped by a `with` block."""
 
 from abc import ABC, abstractmethod
 from typing import Self
@@ -8,7 +8,7 @@ __all__ = ["Lifetime"]
 
 
 class Lifetime(ABC):
-    """Base of objects that a `with` block starts and stops."""
+    """Base of objects started and stopped by a `with` block."""
 
     @abstractmethod
     def start(self) -> None:
@@ -16,7 +16,7 @@ class Lifetime(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop, and remove everything that start() has set up."""
+        """Stop, and remove everything set up by start()."""
 
     def __enter__(self) -> Self:
         self.start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unnamed Linux network namespaces, which end with the last thread or process in them."""
+"""Unnamed Linux network namespaces; they end with the last thread or process in them."""
 
 import ctypes
 import os

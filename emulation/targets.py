@@ -24,7 +24,7 @@ LinkDirection = tuple[str, int]
 @final
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Everything that a fault affects.
+    """Everything affected by a fault.
 
     When the target goes down, `links` lose their carrier at both ends, `one_way` directions lose their frames
     and keep the carrier, `hosts` are nodes that lose the link to their host, and `nodes` lose their power.
@@ -39,7 +39,7 @@ class Target:
 
     @property
     def directions(self) -> tuple[LinkDirection, ...]:
-        """All directions that loss, rate and delay change."""
+        """All directions affected by loss, rate and delay."""
         return (*((link, direction) for link in self.links for direction in (0, 1)), *self.one_way)
 
 
@@ -179,7 +179,7 @@ def _nodes(fabric: Fabric, name: str, nodes: Sequence[Node]) -> Target:
 
 
 def _leading_to(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
-    """Yield the links and possible circuits with an end for which `struck` is true."""
+    """Yield the links and possible circuits with an end accepted by `struck`."""
     for link in fabric.links:
         if circuit_of(fabric, link.name) is None and (struck(link.a) or struck(link.b)):
             yield link.name
@@ -187,7 +187,7 @@ def _leading_to(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
 
 
 def _fibres(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
-    """Yield all possible circuits, set up or not, with an end for which `struck` is true."""
+    """Yield all possible circuits, set up or not, with an end accepted by `struck`."""
     for optical in fabric.optical:
         for low, high in combinations(range(len(optical.ends)), 2):
             if struck(optical.ends[low]) or struck(optical.ends[high]):

@@ -68,11 +68,11 @@ class Host(Protocol):
         ...
 
     def on_frame(self, frame: bytes, now: int) -> Output:
-        """Handle a frame that has arrived."""
+        """Handle a received frame."""
         ...
 
     def on_timer(self, now: int) -> Output:
-        """Handle the deadline that was returned last."""
+        """Handle the passing of the last returned deadline."""
         ...
 
 
@@ -139,7 +139,7 @@ class LinkSample:
 @final
 @dataclass(frozen=True, slots=True)
 class RecentFrame:
-    """A frame that crossed a link: its number on that link, time in ps, direction and bytes."""
+    """A frame on a link: its number on the link, time in ps, direction and bytes."""
 
     number: int
     time_ps: int
@@ -166,7 +166,7 @@ class Watch(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class SwitchReport:
-    """Frames that a node's program sent, by port; frames that it refused; packet-outs that it received."""
+    """Counts of a node's program: frames sent by port, frames refused, packet-outs received."""
 
     sent: Mapping[int, int]
     refused: int
@@ -203,7 +203,7 @@ class ControlledTestbed(Protocol):
 
     @property
     def fabric(self) -> Fabric:
-        """Fabric that the testbed makes real."""
+        """Fabric emulated by the testbed."""
         ...
 
     @property
@@ -235,12 +235,12 @@ class ControlledTestbed(Protocol):
         ...
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent the buckets, by destination CNA, that left a failed link or a silent path."""
+        """Tell a node's agent the buckets moved off a failed link or silent path, by destination CNA."""
         ...
 
     @property
     def delivered_bytes(self) -> int:
-        """Bytes of frames on the data VLs that have reached agents."""
+        """Bytes of frames delivered to agents on the data VLs."""
         ...
 
     def set_link(self, name: str, up: bool) -> None:
@@ -252,7 +252,7 @@ class ControlledTestbed(Protocol):
         ...
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
-        """Call `callback` at that time of the testbed."""
+        """Call `callback` at the testbed's time `time_ps`."""
         ...
 
     def check(self) -> None:
@@ -260,7 +260,7 @@ class ControlledTestbed(Protocol):
         ...
 
     def stop(self) -> None:
-        """Remove everything that the testbed has set up."""
+        """Remove everything set up by the testbed."""
         ...
 
 
@@ -286,7 +286,7 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
         ...
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host, before run(), for an agent that is attached later."""
+        """Prepare a node's host, before run(), for attaching an agent later."""
         ...
 
     def set_level(self, node: str, level: int) -> None:
@@ -324,7 +324,7 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
 
     @property
     def frames_without_link(self) -> int:
-        """Frames that a program sent to a port without a link, or to a link that was down."""
+        """Frames sent by programs to ports without a link, or to down links."""
         ...
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
@@ -365,7 +365,7 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
 
 
 class WatchableTestbed(Testbed, Protocol):
-    """A testbed whose links, and counters of agents and links, can be observed while it runs."""
+    """A testbed with links, and counters of agents and links, observable during a run."""
 
     watch: Watch | None
     """Watch of run(), if any; set before run() is first called."""
@@ -377,7 +377,7 @@ class WatchableTestbed(Testbed, Protocol):
 
     @property
     def link_names(self) -> Sequence[str]:
-        """Names of the links that `sample` reports; circuits follow in the order of their first use."""
+        """Names of the links reported by `sample`; circuits follow in the order of their first use."""
         ...
 
     def sample(self) -> LinkSample:

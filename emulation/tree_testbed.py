@@ -20,10 +20,10 @@ WaitingBlocks = Mapping[str, Sequence[int]]
 
 
 class TreeTestbed(Protocol):
-    """A testbed whose members of collectives in switches can leave a tree while they run."""
+    """A testbed with collectives in switches; their members can leave a tree while they run."""
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Ask members for the blocks of a tree whose results they wait for.
+        """Ask members for their blocks of a tree without results.
 
         Calls `answered` when all members have answered. In real time a member may receive further results
         after its own answer.
@@ -35,7 +35,7 @@ class TreeTestbed(Protocol):
         ...
 
     def replaced_result(self, node: str) -> Array:
-        """Return the array of the agent that the node's present agent has replaced.
+        """Return the array of the agent replaced by the node's present agent.
 
         Agents in other processes give it only once run() has returned True; before, the array is empty.
         """
