@@ -98,10 +98,10 @@ def carries(pid: int, token: str) -> bool:
 
 
 def settle(owner: int, start: int, address: int) -> None:
-    """Wait until no process forked by the owner can still be about to start its program.
+    """Wait until all processes just forked by the owner have started their programs.
 
     Until then such a process carries no token: first it is a copy of the owner, then it briefly has no
-    environment. The wait is limited to seconds, since other processes can look like these.
+    environment. The wait is limited to seconds: other processes can look like newly forked ones.
 
     Args:
         owner: pid of the owner.

@@ -354,7 +354,7 @@ def bpf_filter(
     parent: int = _INGRESS,
     handle: int = 1,
 ) -> Request:
-    """Set a BPF filter; a filter of that preference is replaced atomically. `more`: further attributes."""
+    """Set a BPF filter; replace a filter with the same preference atomically. `more`: further attributes."""
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     options = {"attrs": [("TCA_BPF_OPS_LEN", len(program)), ("TCA_BPF_OPS", code), *more]}
     message = _tc(index, parent, handle)

@@ -150,7 +150,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         self._agents.ask_waiting(nodes, tree, answered)
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Have members leave a tree and send `blocks` up another; `ports` has the port of each by node."""
+        """Move members from a tree to another, where each sends `blocks` up by its port in `ports`."""
         self._agents.move_members(tree, ports, blocks)
 
     def replaced_result(self, node: str) -> Array:
@@ -227,7 +227,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
             self._heed(self._alarms.seconds_left(min((end for end in ends if end is not None), default=None)))
 
     def serve(self, stopped: threading.Event) -> None:
-        """Let time pass and dispatch events until `stopped` is set, with checks of it every 20 ms."""
+        """Let time pass and dispatch events until `stopped` is set; check `stopped` every 20 ms."""
         if not self._alarms.begun:
             self._begin()
         while not stopped.is_set():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record of everything created by a run on this machine, for cleaning up.
 
-A run has a folder, /run/railyard/ID. Its file `record` names the owner, the process that runs it, and has a
-line for each namespace, file and remote cleaner, which is on disk before the thing exists. Interfaces need no
-line, since they end with their namespaces; nor do processes, which carry the run's token in their
+A run has a folder, /run/railyard/ID. Its file `record` names the owner (the process of the run), and has a
+line for each namespace, file and remote cleaner; a line is on disk before its object exists. Interfaces need
+no line, since they end with their namespaces; processes need none, since they carry the run's token in their
 environment.
 
 run         the record of a run that this process begins

@@ -57,7 +57,7 @@ def clean(
     Args:
         all_runs: end living runs too.
         dry_run: only return what would be removed.
-        local: skip runs of this machine that use other machines too; without it, those are cleaned as well.
+        local: skip runs that use other machines beside this one; by default they are cleaned too.
         root: directory of the runs' folders.
 
     Raises:

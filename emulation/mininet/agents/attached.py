@@ -88,9 +88,9 @@ class HostProcesses(Protocol):
 @final
 @dataclass(slots=True)
 class _Seat:
-    """State of a node's agent, as its process has reported it; messages of the process call the callbacks.
+    """State of a node's agent, as reported by its process; messages of the process call the callbacks.
 
-    `number` is that of the order that began the agent, 0 for agents attached before `go`.
+    `number` is the number of the order that began the agent, 0 for agents attached before `go`.
     """
 
     agent: Description = None
@@ -252,7 +252,7 @@ class Agents:
             question.answered(question.blocks)
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Have members leave a tree and send `blocks` up another; `ports` has the port of each by node."""
+        """Move members from a tree to another, where each sends `blocks` up by its port in `ports`."""
         for node, port in ports.items():
             self._population.move_member(node, tree, port, blocks)
 
@@ -297,6 +297,6 @@ class Agents:
 
 
 def _failure(failed: Failure | LostBlock | LostMemory | None) -> Failure | LostBlock | None:
-    """Return the failure of an agent of a collective, unchanged; agents of a pool keep their own."""
+    """Narrow the type of a failure: it belongs to an agent of a collective, not of a memory pool."""
     assert not isinstance(failed, LostMemory)
     return failed

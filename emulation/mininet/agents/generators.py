@@ -123,7 +123,7 @@ def _heed(testbed: Connection, children: Sequence[_Child]) -> None:
 
 
 def _command(testbed: Connection, children: Sequence[_Child]) -> tuple[Any, ...]:
-    """Return the testbed's next message; a child that ends earlier has failed, which the testbed is told."""
+    """Return the testbed's next message; report a failure to the testbed if a child ends earlier."""
     sources = {child.messages: child for child in children}
     for ready in wait([testbed, *sources]):
         if isinstance(ready, Connection) and ready is not testbed:
