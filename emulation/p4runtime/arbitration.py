@@ -27,8 +27,8 @@ class Arbitration(Generic[Client]):
     def update(self, client: Client, election_id: int | None) -> list[Client]:
         """Set a client's election id (None: always a backup), and return the clients to notify.
 
-        All clients, the primary last, if this client becomes or stays primary; all clients if it gives up
-        being primary; else this client only. Refusal if another live client uses the id.
+        Returns all clients, the primary last, if this client becomes or stays primary; all clients if it
+        gives up being primary; else this client only. Refusal if another live client uses the id.
         """
         if election_id is not None:
             for other, used in self._elections.items():

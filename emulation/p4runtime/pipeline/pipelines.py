@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pipeline: a compiled program and the p4info that describes it, checked against each other before use."""
+"""A pipeline: a compiled program and its p4info, checked against each other before use."""
 
 import hashlib
 from collections import deque

@@ -193,7 +193,7 @@ def split_over_rings(
 def _merged(splits: Sequence[Sequence[float]]) -> Iterator[tuple[tuple[int, ...], float]]:
     """Yield (index of a ring in each split, share); the shares with a ring add up to its share in the split.
 
-    The shares of each split fill the interval from 0 to 1. The ends of all of them cut it into the results.
+    The shares of each split fill the interval from 0 to 1. The ends of all shares cut it into the results.
     """
     ends = [list(accumulate(split)) for split in splits]
     cuts = sorted({0.0, *(end / each[-1] for each in ends for end in each)})

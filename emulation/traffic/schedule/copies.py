@@ -31,8 +31,8 @@ class Block:
 class SlicedCopies:
     """Copies of blocks between ranks in one step, in the form for agents (`SlicedTraffic`).
 
-    Every rank has an array of its own length, unlike in a collective's schedule. Each block is a cell at
-    source and target, cut into slices from its beginning, so that its frames do not depend on other blocks.
+    Every rank has an array of its own length, unlike in a collective's schedule. Each block is a cell
+    of both ranks' arrays, cut into slices from its beginning: its frames do not depend on other blocks.
     Blocks of a rank must not overlap; blocks without elements or from a rank to itself are left out.
     """
 

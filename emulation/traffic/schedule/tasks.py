@@ -19,10 +19,10 @@ class Task:
     Attributes:
         needs: Number of other tasks that have to end before this task opens.
         at_ps: Earliest time at which the task opens, counted from the agent's start.
-        delay_ps: Time from the last of these ends until the task opens.
-        duration_ps: Duration of a computation; negative for any other task.
+        delay_ps: Time from the end of the last needed task until the task opens.
+        duration_ps: Duration of a computation; negative for sends or arrivals.
         unit: Unit that carries out the computation; a unit carries out one computation at a time.
-        slices: Number of slices that have to leave, or to be applied, before any other task ends.
+        slices: Number of slices to send or to apply before the task ends; unused for a computation.
         free: True if the task is open from the beginning.
         followers: Indices of the tasks that wait for this task.
     """

@@ -2,7 +2,7 @@
 """Blocks of a collective in switches, and the members sending and receiving their values.
 
 Every member sends a frame for every block, with or without values. The frame also tells the switches that the
-member has the result of the block that used the same cell before.
+member has the result of the cell's previous block.
 """
 
 from __future__ import annotations
