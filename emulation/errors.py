@@ -69,8 +69,8 @@ class MachineError(TestbedError):
 class DeadlockedError(EmulationError):
     """Frames wait for credits that cannot return.
 
-    `cycle` holds (link, "from->to", VL); each waits for the next, and the last for the first. `at_ps` is the
-    time at which the last frame moved.
+    `cycle` holds buffers as (link, "from->to", VL): each waits for the next buffer, the last for the first.
+    `at_ps` is the time at which the last frame moved.
     """
 
     def __init__(self, at_ps: int, cycle: tuple[tuple[str, str, int], ...]) -> None:

@@ -98,7 +98,7 @@ _NO_EFFECT = _Effect()
 class Parameter:
     """Parameter of an event in a scenario: a number above 0 and at most `most`.
 
-    `field` is the field of Fault that it sets, and `convert` turns the key's unit into the field's.
+    It sets the field `field` of Fault; `convert` turns the unit of the key into the unit of the field.
     """
 
     key: str

@@ -38,9 +38,9 @@ class Change:
         updates: Number of table entries written so far.
         ports: Ends of all circuits that are set up or torn down.
         held: Nodes that switch to the routes of `stay`.
-        held_ps: Time at which they switch.
+        held_ps: Time at which the nodes in `held` switch.
         unlit: Ends of new circuits that are still dark.
-        waits_for: Those of `unlit` that can be expected to see light.
+        waits_for: Ends in `unlit` that are expected to get light.
         turned: True once the old circuits are gone.
         lit_ps: Time at which the new circuits get light; None before `turned`.
     """

@@ -46,7 +46,7 @@ class ReconfigurationRecord:
 
     @classmethod
     def of(cls, before: Fabric, after: Fabric, down: Set[str], **what: Any) -> Self:
-        """Return the record of a change between fabrics; links in `down` are dark, `what`: other fields."""
+        """Return the record of a change; links in `down` are dark, `what` has all further fields."""
         old, new = _circuits(before), _circuits(after)
         stood, stands = set(old), set(new)
         return cls(

@@ -41,7 +41,7 @@ class PauseLimits:
 
 
 def queue_policy(limits: Mapping[str, QueueLimit], pauses: PauseLimits | None = None) -> QueuePolicy:
-    """Return the engine's policy; keys of `limits`: level-N, data (other levels), response; default none."""
+    """Return the engine's policy; `limits` may have the keys level-N, data (other levels) and response."""
     data = limits.get("data", QueueLimit())
     response = VL_RESPONSE // 2
     chosen = {response: limits.get("response", QueueLimit())}

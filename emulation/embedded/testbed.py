@@ -448,7 +448,7 @@ class EmbeddedTestbed(Lifetime):
 
     @property
     def queue_ports(self) -> Sequence[tuple[str, str]]:
-        """Node and next node, or "host", of each queue of `queue_depths`."""
+        """(node, next node or "host") of each queue in `queue_depths`."""
         ends = [self._links.ends(name) for name in self._links.names]
         hosts = sorted(self._hosts, key=self._hosts.__getitem__)
         return [*(way for a, b in ends for way in ((a, b), (b, a))), *((node, "host") for node in hosts)]
