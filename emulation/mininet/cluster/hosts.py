@@ -88,7 +88,7 @@ class MachinesHosts:
         self._of(node).call("set_level", node, level)
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for its blocks of a tree without results; a message "waiting" answers."""
+        """Ask a host for its blocks without results in a tree; a message "waiting" answers."""
         self._of(node).call("ask_waiting", node, tree)
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:

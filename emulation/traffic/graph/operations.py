@@ -268,7 +268,7 @@ class Graph:
 
 
 def _with_signals(operations: Iterable[Operation], known: Mapping[str, int]) -> Iterable[Operation]:
-    """Yield the operations, each preceded by new sends to signal ends at other members to its member."""
+    """Yield the operations; before each, new sends signal ends at other members to its member."""
     operations = tuple(operations)
     told: dict[tuple[str, str], str] = {}
     for operation in operations:
