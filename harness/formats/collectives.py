@@ -14,12 +14,12 @@ __all__ = ["begin_of", "collective", "end_of"]
 
 
 def begin_of(name: str, member: str) -> str:
-    """Return the name of the compute operation with which a member begins the collective `name`."""
+    """Return the name of a member's compute operation at the start of the collective `name`."""
     return f"{name}@{member}"
 
 
 def end_of(name: str, member: str) -> str:
-    """Return the name of the compute operation with which a member ends the collective `name`."""
+    """Return the name of a member's compute operation at the end of the collective `name`."""
     return f"{name}.end@{member}"
 
 
@@ -33,7 +33,7 @@ def collective(
     root: int = 0,
     compute_ps: int = 0,
 ) -> tuple[list[Operation], int]:
-    """Return the operations of a collective and the number of bytes that it occupies in each member's buffer.
+    """Return a collective's operations, and the number of bytes needed for its data in each member's buffer.
 
     Every transfer is a send that writes into the target's buffer, even if the target has not yet begun. If
     blocks move to another offset, as in an all-to-all, they are written to a second array behind the first.

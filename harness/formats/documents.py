@@ -155,7 +155,7 @@ class Item:
 
 
 def read_json(path: Path) -> Item:
-    """Return the value of a JSON file, which may be compressed by gzip.
+    """Return the value of a JSON file, plain or compressed by gzip.
 
     Raises FormatError with file and line if the file is no valid JSON. Duplicate keys in an object, NaN and
     Infinity are refused too.

@@ -78,7 +78,7 @@ class _Experiment:
         return self.locations[option].integer(self.options[option][which], option, low=low, high=1 << 40)
 
     def word(self, option: str, default: str, known: tuple[str, ...]) -> str:
-        """Return the value of an option, which must be one of `known`; `default` if the option is absent."""
+        """Return an option's value, or `default` if the option is absent; refuse a value outside `known`."""
         value = self.options[option][0] if option in self.options else default
         if value not in known:
             self.locations[option].refuse(f"{option} {value} is not supported", f"give {' or '.join(known)}")
@@ -270,7 +270,7 @@ def _congestion(experiment: _Experiment, product: int) -> tuple[str, Mapping[str
 
 
 def _faults(experiment: _Experiment, matrix: Imported) -> tuple[Mapping[str, Any], ...]:
-    """Return a fault that slows down each failed link.
+    """Return a fault with a lower rate for each failed link.
 
     As in htsim, `-failed N` fails the first N links from core switches down to aggregation switches.
     """

@@ -8,10 +8,10 @@
     13->0 id 2 trigger 5 size 2000000
     trigger id 5 oneshot
 
-Times are picoseconds. A trigger fires when flows end that name it as their send_done_trigger or
-recv_done_trigger: a oneshot trigger after a single flow, a barrier after as many flows as its count says. A
-multishot trigger fires after each of these flows, and the nth time starts the nth flow that waits for it. A
-topology file (.topo) may give the fabric.
+Times are picoseconds. A flow's send_done_trigger or recv_done_trigger names a trigger to fire at the flow's
+end. A oneshot trigger fires after a single flow, a barrier after the number of flows in its count. A
+multishot trigger fires after each of its flows, and the nth time starts the nth flow that waits for the
+trigger. A topology file (.topo) may give the fabric.
 """
 
 from collections import defaultdict
@@ -214,7 +214,7 @@ def _operations(path: Path, matrix: _Matrix) -> tuple[Operation, ...]:
 def _fired_by(
     flow: _Flow, number: int, matrix: _Matrix, causes: Sequence[_Flow], place_in_list: int
 ) -> tuple[str, ...]:
-    """Return the names of the sends whose ends start a flow that waits for a trigger.
+    """Return the names of the sends awaited by a flow through its trigger.
 
     Args:
         flow: The waiting flow.

@@ -128,7 +128,7 @@ def mesh_of(ranks: int) -> dict[str, Any]:
 
 
 def _factors(number: int, parts: int, least: int = 2) -> Iterator[list[int]]:
-    """Yield each ascending list of `parts` factors, each at least `least`, whose product is `number`."""
+    """Yield the factorisations of `number` into `parts` ascending factors of at least `least`."""
     if parts == 1:
         if number >= least:
             yield [number]

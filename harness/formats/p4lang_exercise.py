@@ -117,7 +117,7 @@ class _Reader:
         self._compiled: dict[Path, ProgramFiles] = {}
 
     def add(self, name: str, switch: Item) -> None:
-        """Read the files that a switch of the topology names; add its program, entries and groups."""
+        """Read the files named by a switch of the topology; add the switch's program, entries and groups."""
         runtime = None
         if "runtime_json" in switch:
             item = switch.child("runtime_json")

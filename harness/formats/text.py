@@ -29,12 +29,12 @@ class FileLocation:
         self.line = line
 
     def refuse(self, message: str, remedy: str = "") -> NoReturn:
-        """Raise FormatError with a message that starts with this file and line."""
+        """Raise FormatError with this file and line in front of the message."""
         at = f"{self.path}:{self.line}" if self.line else str(self.path)
         raise FormatError(f"{at}: {message}", remedy=remedy)
 
     def integer(self, text: str, what: str, *, low: int = 0, high: int = (1 << 63) - 1) -> int:
-        """Return the whole number that a text contains in decimal.
+        """Convert a decimal text to a whole number.
 
         Args:
             text: The text; blanks around the number are ignored.

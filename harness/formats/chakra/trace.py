@@ -4,7 +4,7 @@
 The message types are declared in this module, with the field numbers of the schema of MLCommons' Chakra. The
 number of an attribute may be in any arm of the oneof `value`. A node depends on its `data_deps`, as in
 Chakra's own feeder. `ctrl_deps` are ignored: they name the PyTorch caller of an operation, which ends after
-it.
+the operation.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def read_trace(path: Path) -> Iterator[Node]:
 
 
 def _message(file: BinaryIO, location: FileLocation, at: int) -> bytes | None:
-    """Read a length and the message that follows it; return the message, or None at the end of the file.
+    """Read the length of a message, then the message; return the message, or None at the end of the file.
 
     `at` is the number of bytes read so far, for error messages.
     """

@@ -80,7 +80,7 @@ def to_traces(
 
 
 def write_traces(folder: Path, name: str, traces: Mapping[int, Sequence[bytes]], *, packed: bool) -> None:
-    """Write the file NAME.RANK.et of each rank into a folder, which is created if needed.
+    """Write the file NAME.RANK.et of each rank into a folder; create the folder if needed.
 
     Args:
         folder: Target folder.

@@ -44,7 +44,7 @@ class Moves:
         return name if count == 1 else f"{name}.{count}"
 
     def ready(self, operation: PlanOperation) -> bool:
-        """Return whether all packets that an operation reads have been written; True if it reads none."""
+        """Return whether all packets read by an operation have been written; True if none are read."""
         first = _READS_PACKETS.get(operation.name)
         if first is None:
             return True
@@ -199,7 +199,7 @@ class _Move:
             self.sent.append((target.rank, name))
 
     def fetch(self, source: Part, target: Part, after: _Names, suffix: str, combine: Combine) -> None:
-        """Send a request to a peer, which sends a part of its memory to the GPU in return."""
+        """Fetch a part of a peer's memory: the GPU sends a request, and the peer answers with the part."""
         request = f"{self._label}{suffix}.request"
         self._moves.operations.append(
             Operation(request, "send", f"npu{self._rank}", f"npu{source.rank}", ELEMENT_BYTES, after=after)

@@ -47,7 +47,7 @@ def check_switch_plan(plan: Plan) -> None:
 
 
 def switch_collective(plan: Plan, chunk_bytes: int) -> Imported:
-    """Return the AllReduce in switches that replaces a plan; the caller has checked the plan's result."""
+    """Convert a plan to an AllReduce in switches; the caller has checked the plan's result."""
     ranks = len(plan.gpus)
     notes = [
         f"A chunk has {chunk_bytes} bytes; the file gives no size.",

@@ -94,7 +94,7 @@ def to_msccl(
 
 
 def _gathered_positions(schedule: Schedule, unit: int) -> list[int]:
-    """Return for each chunk of an all-gather its index in the output, in which inputs are ordered by rank.
+    """Return the index of each chunk of an all-gather in the output, with inputs ordered by rank.
 
     The owner of a chunk is the rank that sends it without having received it.
     """
