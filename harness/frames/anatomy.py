@@ -108,7 +108,7 @@ def bits(bitmap: int) -> str:
 
 
 def changes(fabric: Fabric, before: bytes, after: bytes) -> tuple[Change, ...]:
-    """Return the fields that differ between two frames, in header order.
+    """Return the differing fields of two frames, in header order.
 
     If a header is new or removed, all its fields count as different.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Send frames into host ports of a fabric that `railyard up` runs in another process, and receive frames."""
+"""Exchange frames with the host ports of a fabric running in another process (`railyard up`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Departure:
 @final
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A frame that left the fabric at the port of a host, at virtual time `time_ps`."""
+    """A frame leaving the fabric at the port of a host, at virtual time `time_ps`."""
 
     host: str
     time_ps: int
@@ -56,7 +56,7 @@ def exchange(
         address: HOST:PORT of the running fabric.
         sent: frames to send, in this order.
         hosts: hosts whose ports are watched; all hosts if it is empty.
-        seconds: real time limit; frames that are still under way after it raise an error.
+        seconds: limit in real time; frames still under way after this time raise an error.
 
     Raises:
         MachineError: Nothing answers at the address.
@@ -72,7 +72,7 @@ def exchange(
 
 
 def listen(address: str, hosts: Collection[str] = ()) -> Generator[Arrival, None, None]:
-    """Yield the frames that leave the fabric at the ports of hosts, until the fabric stops.
+    """Yield the frames leaving the fabric at the ports of hosts, until the fabric stops.
 
     An empty `hosts` stands for all hosts. Raises MachineError and TestbedError as `exchange` does.
     """

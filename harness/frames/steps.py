@@ -106,7 +106,7 @@ class Step:
 
 
 def read_steps(given: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:
-    """Return the steps that `Network.trace` of the engine reported as dictionaries."""
+    """Convert the dictionaries reported by the engine's `Network.trace` to steps."""
     return tuple(_step(step) for step in given)
 
 

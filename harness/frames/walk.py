@@ -100,7 +100,7 @@ def walk(
         plan: the plan, for its fabric and its table entries.
         frame: the frame.
         entry: ingress port at which the frame arrives first.
-        cut: failed links, which the tables do not know: the journey ends at such a link.
+        cut: failed links, unknown to the tables; the journey ends at a failed link.
         entries: table entries of each node, used instead of the plan's; read only for nodes on the way.
         traced: record the steps of the P4 programs in each hop.
 
