@@ -8,8 +8,8 @@ student's Python code runs in a further process, which is confined and exchanges
     catalogue   read labs and their stages from lab.yaml
     folder      a student's folder: start a lab, take hints, record progress, restore a stage
     attempt     input of a stage's check, and the verdict that the check returns
-    p4_program  the P4 program of a lab with the student's file: compiled, or shipped for the unchanged
-    starter scripted_host    a host that sends given frames and keeps all arriving frames
+    p4_program  the P4 program of a lab with the student's file: compiled, or shipped with the starter
+    scripted_host    a host that sends given frames and keeps all arriving frames
     numbered_frames  numbered frames between hosts, to count lost frames
     confined/   run a student's code in a process with limits
     checker     check all stages of a folder in a separate process

@@ -49,17 +49,17 @@ class Verdict:
 
 
 def passed(expected: str, observed: str) -> Verdict:
-    """Return the verdict of a stage that passes."""
+    """Return the verdict of a passed stage."""
     return Verdict(True, expected, observed)
 
 
 def failed(expected: str, observed: str, look: str) -> Verdict:
-    """Return the verdict of a stage that fails; `look` names a file, a line or a command."""
+    """Return the verdict of a failed stage; `look` names a file, a line or a command."""
     return Verdict(False, expected, observed, look)
 
 
 def unchecked(expected: str, lacking: str) -> Verdict:
-    """Return the verdict of a stage that this machine cannot check; `lacking` is a text `reason; remedy`."""
+    """Return the verdict of a stage not checked on this machine; `lacking` is a text `reason; remedy`."""
     program, _, how = lacking.partition("; ")
     return Verdict(False, expected, f"not checked: {program}", how, checked=False)
 
@@ -97,7 +97,7 @@ class Attempt:
         return path
 
     def shared(self, name: str, compute: Callable[[], T]) -> T:
-        """Return a value that several stages use; the first call computes it, later calls return it again.
+        """Return a value used by several stages; the first call computes it, later calls return it again.
 
         Stages that judge the same answer of a student's code share it, so that code gains nothing by another
         answer to a second call.

@@ -62,13 +62,13 @@ class Stage(BaseModel):
     hints: Annotated[tuple[str, ...], Field(min_length=3, max_length=3)]
 
     def lacking(self) -> str:
-        """Return a sentence for the first program of the stage that this machine lacks; '' for none."""
+        """Return a sentence about the first missing program of the stage; '' if all are installed."""
         return lacking(f"stage {self.id}", self.needs)
 
 
 @final
 class P4Program(BaseModel):
-    """The P4 program of a lab, of which the student writes a file.
+    """The P4 program of a lab; the student writes one of its files.
 
     Attributes:
         file: Source file that p4c compiles.
@@ -121,7 +121,7 @@ class Lab(BaseModel):
 
     @property
     def starter(self) -> Path:
-        """Folder with the files that a student starts from."""
+        """Folder of the student's initial files."""
         return self.folder / "starter"
 
     @property
@@ -153,13 +153,13 @@ class Lab(BaseModel):
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """Programs that the stages need, with p4c if the student writes P4."""
+        """Programs needed by the stages, with p4c if the student writes P4."""
         needs = (name for stage in self.stages for name in stage.needs)
         return tuple(dict.fromkeys((*([P4C] if self.p4 else []), *needs)))
 
     @property
     def p4_files(self) -> tuple[str, ...]:
-        """Names of the student's files that are P4 sources."""
+        """Names of the student's P4 source files."""
         return tuple(name for name in self.files if name.endswith(".p4"))
 
     def lacking(self) -> list[str]:
@@ -172,7 +172,7 @@ class Lab(BaseModel):
 
 
 def lacking(what: str, programs: tuple[str, ...]) -> str:
-    """Return a sentence for the first of the programs that this machine lacks; '' if it has them all.
+    """Return a sentence about the first missing program; '' if all programs are installed.
 
     `what` is the subject of the sentence, such as "stage queue".
     """

@@ -45,7 +45,7 @@ OnVerdict = Callable[[Stage, Verdict], None]
 
 
 def draw_seed() -> int:
-    """Return a new seed that nobody can predict."""
+    """Return a new, unpredictable seed."""
     return secrets.randbelow(2**31)
 
 

@@ -94,7 +94,7 @@ class Grade:
 
     @property
     def passed(self) -> int:
-        """Number of stages that pass."""
+        """Number of passed stages."""
         return sum(verdict.passed for verdict in self.verdicts.values())
 
     @property

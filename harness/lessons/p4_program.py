@@ -49,7 +49,7 @@ def lay_out(sources: Mapping[str, Path], tree: Path) -> None:
 
 
 def p4c_command(source: str, out: Path) -> list[str]:
-    """Return the p4c command that compiles NAME.p4 to NAME.json and NAME.p4info.txtpb in the folder `out`."""
+    """Return the p4c command to compile NAME.p4 to NAME.json and NAME.p4info.txtpb in the folder `out`."""
     stem = Path(source).stem
     files = ["--p4runtime-files", str(out / f"{stem}.p4info.txtpb"), "-o", str(out / f"{stem}.json")]
     return [P4C, "--arch", "v1model", *files, source]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that sends given frames and keeps all arriving frames, for checks of labs."""
+"""Scripted host for checks of labs: it sends given frames and records all arriving frames."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ScriptedHost:
         self.arrived: list[tuple[int, bytes]] = []
 
     def start(self, now: int) -> Output:
-        """Return the frames that are due at the start, and the time of the next frame."""
+        """Return the frames due at the start, and the time of the next frame."""
         return self.on_timer(now)
 
     def on_frame(self, frame: bytes, now: int) -> Output:
@@ -40,7 +40,7 @@ class ScriptedHost:
         return [], self._next
 
     def on_timer(self, now: int) -> Output:
-        """Return the frames that are due, and the time of the next frame."""
+        """Return the due frames, and the time of the next frame."""
         due: list[tuple[bytes, int]] = []
         while self._waiting and self._waiting[0][0] <= now:
             due.append((self._waiting.popleft()[1], VL_DATA))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a student's code in a confined process, which returns its results as JSON.
+"""Run a student's code in a confined process, and get its results as JSON.
 
 run       in the parent: start the process; turn every failure into a sentence
 child     in the process: set limits, then run the student's file; imports only the standard library

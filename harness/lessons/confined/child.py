@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process that runs a student's function: `python -I child.py`, with a request as JSON on standard input.
+"""Run a student's function in this process: `python -I child.py`, with a request as JSON on standard input.
 
 The process writes its answer to the file descriptor named in the request: {"values": [...]}, {"error": TEXT}
 or {"memory": true}. The output of the student's code is ignored.
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Let the kernel kill this process when the thread that started it ends."""
+    """Let the kernel kill this process when its parent thread ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that a confined process may read: libraries of the system and of Python, and few others.
+"""Files and folders readable by a confined process: libraries of the system and of Python, and few others.
 
 Railyard's packages, and its labs with their solutions, are never among them, wherever they are installed.
 """
@@ -58,12 +58,12 @@ def _libraries() -> tuple[str, ...]:
 
 
 def readable_by_python(folder: Path) -> list[str]:
-    """Return the paths that a student's Python code may read: libraries, and the folder of its file."""
+    """Return the paths readable by a student's Python code: libraries, and the folder of its file."""
     return [*_SYSTEM, *_libraries(), str(folder)]
 
 
 def readable_by_command(command: str, folders: Sequence[Path]) -> list[str]:
-    """Return the paths that a program such as a compiler may read.
+    """Return the paths readable by a program such as a compiler.
 
     These are files of the system, the folder in which the program is installed, and `folders`.
     """

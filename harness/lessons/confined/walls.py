@@ -90,7 +90,7 @@ def raise_walls(readable: Sequence[str], *, unix_sockets: bool = False) -> list[
 
 
 def confine_reads(readable: Sequence[str]) -> bool:
-    """Let this process, and programs that replace it, read only the given files and folders, until its end.
+    """Confine the reads of this process to the given files and folders, for good and also after an exec.
 
     Writes are not confined.
 
@@ -107,7 +107,7 @@ def keeps_reads() -> bool:
 
 
 def _without_new_rights() -> ctypes.CDLL | None:
-    """Set no_new_privs, which seccomp and Landlock require; return the C library, or None if that fails."""
+    """Set no_new_privs, required by seccomp and Landlock; return the C library, or None on failure."""
     if platform.system() != "Linux":
         return None
     libc = ctypes.CDLL(None, use_errno=True)
