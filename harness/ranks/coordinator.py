@@ -45,7 +45,7 @@ NOTICE_PS = 1_000_000_000
 @final
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """An interval in which a rank waited for a work to end, in ps."""
+    """A rank's wait for the end of a work, as an interval in ps."""
 
     work: Work
     from_ps: int
@@ -332,7 +332,7 @@ class Coordinator:
         self._at(at_ps, rank.rank, partial(self._matching.gone, rank.rank, told, lost=bool(why)))
 
     def _stop(self, why: str) -> None:
-        """Stop the processes of all ranks that run.
+        """Stop the processes of all running ranks.
 
         A process that computes is stopped at its next call that waits, so that its effects outside of the
         fabric do not depend on the speed of the machine.

@@ -72,7 +72,7 @@ class Work:
 @final
 @dataclass(slots=True, eq=False)
 class _Pending:
-    """An operation that at least one member has called.
+    """An operation called by at least one member.
 
     Attributes:
         group: The group.
@@ -87,7 +87,7 @@ class _Pending:
     members: tuple[int, ...] = ()
 
     def absent(self) -> list[int]:
-        """Return the ranks of the group that have not called the operation."""
+        """Return the ranks of the group without a call of the operation."""
         return [rank for index, rank in enumerate(self.group.members) if index not in self.works]
 
 
@@ -110,7 +110,7 @@ class Matching:
         self._gone: dict[int, str] = {}  # ranks that will not call again, with the reason
 
     def join(self, work: Work) -> None:
-        """Add a rank's call of a collective to the group's first operation that the rank has not yet called.
+        """Add a rank's call of a collective to the group's first operation not yet called by the rank.
 
         The operation begins or fails if this call decides it.
         """
@@ -172,10 +172,10 @@ class Matching:
         self._under_way.clear()
 
     def gone(self, rank: int, why: str, *, lost: bool) -> None:
-        """Fail the operations that wait for a rank, after the end of the rank's process for the reason `why`.
+        """Fail the operations waiting for a rank after the rank's process has ended for the reason `why`.
 
-        Operations that the rank has not called fail. If the rank is `lost`, operations that it has called and
-        that have not ended fail, too.
+        Operations that the rank has not called fail. If the rank is `lost`, its called and unfinished
+        operations fail, too.
         """
         self._gone[rank] = why
         failed = Failed(why, rank)
@@ -304,7 +304,7 @@ def _free(pending: _Pending) -> None:
 
 
 def _uneven(calls: Sequence[Call]) -> str:
-    """Return the first mismatch between sizes that members send and expect; empty if all sizes match."""
+    """Return the first mismatch between sent and expected sizes of members; empty if all sizes match."""
     for source, call in enumerate(calls):
         for target, other in enumerate(calls):
             if call.sent[target] != other.received[source]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running fabric in virtual time, on which operations begin and end."""
+"""Begin and end operations on a running fabric in virtual time."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Operation:
 class End:
     """End of a member's part of an operation.
 
-    `result` is the member's result. If the member's agent failed, `lost_member` is the member that did not
-    answer it any more.
+    `result` is the member's result. If the member's agent failed, `lost_member` is the member without
+    answers to this agent.
     """
 
     operation: Operation
@@ -82,7 +82,7 @@ class End:
 @final
 @dataclass(slots=True)
 class _Kept:
-    """Values that operations with equal members and sizes share.
+    """Values shared by operations with equal members and sizes.
 
     Attributes:
         traffic: Traffic of an operation.
@@ -99,7 +99,7 @@ class _Kept:
 
 @final
 class FabricSession:
-    """A booted fabric whose nodes can take part in several operations at a time.
+    """A booted fabric for concurrent operations; a node can take part in several at a time.
 
     Args:
         ready: The prepared variant.
@@ -202,7 +202,7 @@ class FabricSession:
         self.testbed.interrupt()
 
     def _remove_ended(self) -> None:
-        """Remove operations whose members all have results and whose frames are all acknowledged."""
+        """Remove operations with results at all members and without unacknowledged frames."""
         for operation in [*self._under_way.values()]:
             if not operation.open and all(agent.done for agent in operation.agents):
                 self._remove(operation)

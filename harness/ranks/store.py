@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key-value store that ranks share, like PyTorch's stores; a wait for a key takes virtual time."""
+"""Key-value store shared by ranks, like PyTorch's stores; a wait for a key takes virtual time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = Callable[[object], None]
 
 @final
 class SharedStore:
-    """A key-value store that carries out requests one after the other."""
+    """Carries out requests on a key-value store, one after the other."""
 
     def __init__(self) -> None:
         self._values: dict[str, bytes] = {}
@@ -66,11 +66,11 @@ class SharedStore:
         self._answer_waiting()
 
     def missing(self, keys: Sequence[str]) -> list[str]:
-        """Return the given keys that have no value."""
+        """Return the given keys without a value."""
         return [key for key in keys if key not in self._values]
 
     def forget(self, answer: Answer) -> None:
-        """Drop the waiting request with this `answer`, so that it is never answered."""
+        """Drop the waiting request with this `answer`; `answer` is never called."""
         self._waiting = [entry for entry in self._waiting if entry[1] is not answer]
 
     def _when_known(self, keys: Sequence[str], answer: Answer, value: Callable[[], object]) -> None:

@@ -173,7 +173,7 @@ class _Blocks:
 
 @final
 class _Copies:
-    """Traffic of an operation that copies blocks: all_to_all, gather, scatter, send.
+    """Traffic of a copy operation: all_to_all, gather, scatter, send.
 
     A member's array has its outgoing blocks first, then its incoming blocks. `sizes[s][t]` is the number of
     bytes from member s to member t.
