@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record some of the frames that cross chosen links, and describe them in words."""
+"""Record samples of the frames on chosen links, and describe frames in words."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_links(prepared: Prepared, names: Sequence[str]) -> None:
 
 @final
 class FrameKeeper:
-    """Collects frames from the links of a variant that runs.
+    """Collects frames from the links of a running variant.
 
     Each look takes the newest frames of every chosen link. The budget is 16,384 frames; whenever it is used
     up, it doubles, and only every second, fourth, ... look takes frames. So the number of frames grows slowly
@@ -59,8 +59,8 @@ class FrameKeeper:
     Args:
         run: The running variant.
         names: Names of links; `all` for every link. None chooses all links of a small fabric, or the links
-            that faults concern. In real time None chooses no link: there each link costs a copy of its
-            frames.
+            that faults concern. In real time None chooses no link, because each link costs a copy of
+            its frames.
     """
 
     def __init__(self, run: WatchedRun, names: Sequence[str] | None) -> None:
@@ -77,7 +77,7 @@ class FrameKeeper:
             self._testbed.recent(name)  # The first call lets the testbed keep the link's frames from now on.
 
     def look(self) -> Iterator[Record]:
-        """Return records of the newest frames that crossed each chosen link since the last look."""
+        """Return records of the newest frames on each chosen link since the last look."""
         self._join()
         self._looks += 1
         if self._looks % self._stride:
@@ -89,7 +89,7 @@ class FrameKeeper:
         return iter(records)
 
     def _join(self) -> None:
-        """Add chosen links that are new in the testbed: a circuit appears when it is first used."""
+        """Add chosen links as soon as the testbed has them: a circuit appears at its first use."""
         if self._all or self._awaited:
             for name in self._testbed.link_names:
                 if name not in self._last and (self._all or name in self._awaited):
@@ -110,7 +110,7 @@ class FrameKeeper:
 
 
 def _chosen(run: WatchedRun) -> Sequence[str]:
-    """Return the links whose frames are recorded by default; see `FrameKeeper`."""
+    """Return the default links for recorded frames; see `FrameKeeper`."""
     names = run.testbed.link_names
     if not run.testbed.virtual:
         return ()

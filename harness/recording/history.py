@@ -15,7 +15,7 @@ __all__ = ["History"]
 
 @final
 class History:
-    """Thread-safe sink that keeps records in order, each with a number.
+    """Thread-safe sink of numbered records, kept in order.
 
     When ticks take more than `limit_bytes`, every second tick of the older half is dropped. When there are
     more than `event_limit` events, the oldest quarter is dropped. So a late reader sees less detail, and the
@@ -51,15 +51,15 @@ class History:
 
     @property
     def records(self) -> list[Record]:
-        """All records that are kept, in order."""
+        """All kept records, in order."""
         with self._lock:
             return [*self._records]
 
     def after(self, number: int, most: int = 256) -> tuple[list[Record], int]:
         """Return up to `most` records after the record `number`, and the number of the last returned record.
 
-        Begin with -1, and pass the returned number in the next call. Without new records it is `number`
-        again.
+        Begin with -1, and pass the returned number in the next call. Without new records the number
+        stays `number`.
         """
         with self._lock:
             start = bisect_right(self._numbers, number)

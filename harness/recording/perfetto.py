@@ -128,7 +128,7 @@ def _us(time_ps: float) -> float:
 
 
 def _metadata(process: int, variant: _Variant) -> Iterator[_Event]:
-    """Yield trace events that name and order the tracks of a variant."""
+    """Yield trace events with the names and the order of a variant's tracks."""
     about = variant.about
     yield _named("process_name", process, 0, name=about.get("label") or about["name"])
     yield _named("process_sort_index", process, 0, sort_index=process)

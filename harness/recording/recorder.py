@@ -45,9 +45,9 @@ _MOST_NODES = 256
 
 @final
 class Recorder:
-    """Watcher that passes records of a run to sinks.
+    """Watches a run and passes its records to sinks.
 
-    The attribute `pause` is called at the begin of a variant and after each tick; it may hold the run.
+    The attribute `pause` is called at the start of a variant and after each tick; it may hold the run.
 
     Args:
         sinks: Receivers of the records.
@@ -72,7 +72,7 @@ class Recorder:
         self._logs: Callable[[Activity], None] | None = None
 
     def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
-        """Put the records HEADER and FABRIC, which precede all variants, and call `opened`.
+        """Put the records HEADER and FABRIC before all variants, and call `opened`.
 
         Raises:
             ScenarioError: A link in `frames` does not exist.
