@@ -43,7 +43,7 @@ class Capture:
 
 
 def read_capture(path: Path) -> Capture:
-    """Read a pcap file that a testbed wrote.
+    """Read a pcap file written by a testbed.
 
     Raises:
         OutputError: The file is unreadable or no capture file.

@@ -52,7 +52,7 @@ class Charts:
 
 
 def curves(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[Curve]:
-    """Return the curves of arriving data of the variants that can share a time axis.
+    """Return the curves of arriving data for variants with a common time axis.
 
     These are the variants whose collective and traffic graph equal those of the first variant with a fault.
     """

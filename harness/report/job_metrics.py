@@ -38,12 +38,12 @@ JOB_FIGURES: Mapping[str, Callable[[JobReport], Figure]] = {
 
 
 def computed_ps(job: JobReport, until_ps: int) -> int:
-    """Return the time in ps for which a member of a job has computed until `until_ps` of the run."""
+    """Return the computation time in ps of each member of a job until `until_ps` of the run."""
     return sum(min(max(until_ps - iteration.begun_ps, 0), job.compute_ps) for iteration in job.iterations)
 
 
 def work_percent(run: VariantRun) -> Figure:
-    """Return the share of the time until `horizon_ps` for which the members of all jobs computed, in percent.
+    """Return the mean computation time of all jobs' members, in percent of the time until `horizon_ps`.
 
     All jobs count until the same time, even if they end earlier or later. So schedulers are compared by the
     computation done in a given time (Crux, definition 1).

@@ -143,7 +143,7 @@ def figure(name: str, run: VariantRun) -> Figure:
 
 
 def measure(run: VariantRun) -> dict[str, Figure]:
-    """Return all metrics that apply to a run, by name; metrics of a job are called JOB.METRIC."""
+    """Return all applicable metrics of a run, by name; metrics of a job are called JOB.METRIC."""
     chosen = dict(METRICS)
     if run.observation.takeovers:
         chosen |= SPARE_METRICS

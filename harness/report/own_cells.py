@@ -22,7 +22,7 @@ _ROWS = 16
 
 
 def cell_figures(metrics: frozenset[str], runs: Mapping[str, VariantRun]) -> dict[str, int]:
-    """Return the values of the metrics (VARIANT.METRIC) that name cells of a counter or register.
+    """Return the values of counter and register metrics, by their names VARIANT.METRIC.
 
     The value is the sum over the cells of a counter, and the maximum over the cells of a register.
     """

@@ -207,7 +207,7 @@ def report_html(
 
 
 def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:
-    """Return the CSS of the optional parts that this report contains."""
+    """Return the CSS of this report's optional parts."""
     needed = {
         CYCLE_STYLE: bool(result.deadlocks),
         FIDELITY_STYLE: bool(result.fidelity),

@@ -74,6 +74,6 @@ def link_use(fabric: Fabric, runs: Mapping[str, VariantRun], variant: str) -> st
 
 
 def _cut_links(run: VariantRun) -> set[str]:
-    """Return the names of the links that a fault took down, even if they were repaired later."""
+    """Return the names of links taken down by a fault, including links repaired later."""
     down = (fault for fault in run.observation.faults if fault.event == "down")
     return {link for fault in down for link in fault.links or (fault.target,)}

@@ -138,7 +138,7 @@ class Result:
 
     @property
     def unjudged(self) -> int:
-        """Number of assertions that are not judged."""
+        """Number of assertions not judged."""
         return sum(not outcome.judged for outcome in self.assertions)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Papers and derivations that a report cites for its topology, collectives and bounds."""
+"""Papers and derivations cited by a report for its topology, collectives and bounds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def citations(scenario: Scenario) -> list[str]:
 
 
 def _family(name: str) -> str:
-    """Return the source that a family of topologies declares, as a sentence."""
+    """Return the declared source of a family of topologies, as a sentence."""
     source = find(name).source
     if source is None:
         return "its family declares no source."

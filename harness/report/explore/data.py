@@ -20,7 +20,7 @@ MAX_LINKS = 300
 
 
 def explorer_json(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
-    """Return the script's values as JSON that is safe inside a <script> element; times are microseconds."""
+    """Return the script's values as JSON, safe inside a <script> element; times are in microseconds."""
     variants = [
         {
             "label": variant.label,
@@ -70,7 +70,7 @@ def _events(run: VariantRun) -> list[tuple[int, str]]:
 
 
 def links_by_load(run: VariantRun) -> list[list[Any]]:
-    """Return a row for each of the MAX_LINKS busiest links, and for further links that lost frames.
+    """Return a row for each of the MAX_LINKS busiest links, and for further links with lost frames.
 
     Rows are ordered by the busy share of a link's busier direction.
 

@@ -43,7 +43,7 @@ Box = tuple[float, float, float, float]
 
 
 def cycle_svg(fabric: Fabric, cycle: Sequence[tuple[str, str, int]]) -> str:
-    """Return the cycle of a deadlock as an <svg> element, which needs CYCLE_STYLE on the page.
+    """Return the cycle of a deadlock as an <svg> element; the page needs CYCLE_STYLE.
 
     `cycle` has (link, "from->to", VL) for each full buffer; each buffer waits for room in the next buffer.
     """
@@ -87,7 +87,7 @@ class _Arrow:
 
     @classmethod
     def between(cls, source: Point, target: Point, radius: float) -> _Arrow:
-        """Return an arrow between two circles, bent to its right, so that opposite arrows do not coincide."""
+        """Return an arrow between two circles, bent to its right to keep opposite arrows apart."""
         (x1, y1), (x2, y2) = source, target
         length = hypot(x2 - x1, y2 - y1)
         bend = 0.12 * length + 10

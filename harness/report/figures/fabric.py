@@ -59,7 +59,7 @@ def fabric_svg(
     *,
     full: float = 1.0,
 ) -> str:
-    """Return a fabric as an <svg> element, which needs FABRIC_STYLE on the page.
+    """Return a fabric as an <svg> element; the page needs FABRIC_STYLE.
 
     Args:
         fabric: The fabric; one with too many links is replaced by a sentence.
@@ -134,7 +134,7 @@ def _scaled(position: tuple[float, float]) -> tuple[float, float]:
 
 
 def _labels(fabric: Fabric) -> dict[str, str]:
-    """Return a label for each node that fits into a circle.
+    """Return a label for each node, short enough for a circle.
 
     Nodes that would have equal labels get the first letter of their name and its numbers instead.
     """
@@ -149,7 +149,7 @@ def _labels(fabric: Fabric) -> dict[str, str]:
 
 
 def _label(node: Node, *, own_name: bool) -> str:
-    """Return a short label of a node that fits into a circle.
+    """Return a label of a node, short enough for a circle.
 
     A node that can be a member has its index as label. A switch has the numbers of its name: `n3` for
     lrs0p1n3, `0l1` for rail0l1, `0.1.2` for tor0.1.2, a letter and a number for other switches. With
@@ -218,7 +218,7 @@ def _stroke(strength: float, thin: float = 1.0) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """SVG of a box around a group of nodes, and two opposite corners that enclose the box and its label."""
+    """SVG of a box around a group of nodes, and two opposite corners of the area of box and label."""
 
     svg: str
     corners: tuple[tuple[float, float], tuple[float, float]]

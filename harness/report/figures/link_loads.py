@@ -67,6 +67,6 @@ def link_loads_svg(records: Sequence[Record], marks: Sequence[tuple[float, str]]
 
 
 def _means(edges: np.ndarray, loads: np.ndarray, shown: np.ndarray) -> np.ndarray:
-    """Return the mean of a step function of time between each two of the times `shown`."""
+    """Return the means of a step function of time between neighbouring times of `shown`."""
     area = np.concatenate([[0.0], np.cumsum(loads * np.diff(edges))])
     return np.diff(np.interp(shown, edges, area)) / np.diff(shown)

@@ -19,7 +19,7 @@ _JOINED = 8
 
 
 def queues_svg(log: QueueLog) -> str:
-    """Draw the deepest queues, the times at which they were paused, and the rates of the largest flows."""
+    """Draw the deepest queues, their paused times, and the rates of the largest flows."""
     paused = [queue for queue in log.queues if any(queue.paused)]
     heights = [2.2, *([0.3 + 0.18 * len(paused)] if paused else []), 2.2]
     figure, _ = new_figure(sum(heights) + 0.4 * len(heights))
@@ -53,7 +53,7 @@ def _draw(axes: Axes, index: int, x: list[float], y: list[float], label: str) ->
 
 
 def _draw_pauses(axes: Axes, times: list[float], queues: list[QueueSeries]) -> None:
-    """Draw a row a queue, with a bar for each run of samples in which the queue was paused."""
+    """Draw a row for each queue, with a bar for each sequence of paused samples."""
     for row, queue in enumerate(queues):
         bars = []
         samples = zip([0.0, *times], times, queue.paused, strict=False)
@@ -69,7 +69,7 @@ def _draw_pauses(axes: Axes, times: list[float], queues: list[QueueSeries]) -> N
 
 
 def _rates(times: list[float], flow: FlowSeries) -> tuple[list[float], list[float]]:
-    """Return the middles of groups of samples in us, and the rate of a flow in each in Gbit/s."""
+    """Return the middles of groups of samples in us, and a flow's rate in Gbit/s in each group."""
     ends = [(0.0, 0), *list(zip(times, flow.bytes, strict=True))[_JOINED - 1 :: _JOINED]]
     if times and ends[-1][0] < times[-1]:
         ends.append((times[-1], flow.bytes[-1]))
