@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the observation of a run that has ended, from its agents, links, switches and controllers."""
+"""Make the observation of a run after its end, from its agents, links, switches and controllers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def collect(
     stopped_by: str,
     log: FaultLog | None = None,
 ) -> Observation:
-    """Return the observation of a run that has ended.
+    """Return the observation of a run after its end.
 
     Args:
         ready: The variant.
@@ -278,7 +278,7 @@ def _wrong_iterations(
 
 
 def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[LinkUsage, LinkUsage]]) -> int:
-    """Return the number of frames that an NPU received from its links and forwarded; 0 for a switch."""
+    """Return the number of frames forwarded by an NPU from link to link; 0 for a switch."""
     if ready.fabric.node(node).is_switch:
         return 0  # a switch only forwards frames, so this number would have no meaning
     received = 0
@@ -292,13 +292,13 @@ def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[L
 
 
 def link_of(fabric: Fabric, name: str) -> Link:
-    """Return the link called `name`, which may be a circuit created during the run."""
+    """Return the link called `name`, or the circuit called `name` and created during the run."""
     circuit = circuit_of(fabric, name)
     return fabric.link(name) if circuit is None else circuit_link(fabric, *circuit)
 
 
 def _waiting(control: ControlLoop) -> str:
-    """Return a sentence about the jobs that never began for lack of circuits, or ''."""
+    """Return a sentence about the jobs never begun for lack of circuits, or ''."""
     jobs = control.waiting
     return f"no circuits for {', '.join(jobs)} while other jobs ran" if jobs else ""
 
@@ -308,7 +308,7 @@ def _joined(*words: str) -> str:
 
 
 def _timeline(bin_ps: int, delivered: Sequence[int]) -> Timeline:
-    """Return the timeline, with bins merged so that there are at most MAX_BINS."""
+    """Return the timeline, with bins merged to at most MAX_BINS."""
     width = -(-len(delivered) // MAX_BINS) or 1
     merged = tuple(sum(delivered[low : low + width]) for low in range(0, len(delivered), width))
     return Timeline(bin_ps * width, merged)
@@ -359,11 +359,11 @@ def _pauses(up: Booted, ways: Sequence[LinkUsage]) -> Pauses:
 
 
 def _dropped_by_all(ready: Prepared, up: Booted) -> int:
-    """Return the number of frames that the P4 programs of all nodes dropped."""
+    """Return the number of frames dropped by the P4 programs of all nodes."""
     counts = up.client.read_counters([node.name for node in ready.fabric.nodes], "drops")
     return sum(int(cells.packets.sum()) for cells in counts.values())
 
 
 def dropped(client: P4RuntimeClient, node: str) -> int:
-    """Return the number of frames that the P4 program of a node dropped."""
+    """Return the number of frames dropped by the P4 program of a node."""
     return int(client.read_counter(node, "drops").packets.sum())

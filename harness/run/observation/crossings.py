@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of frames that changed rail (Rail-only) or plane (HPN), from the counters of the switches."""
+"""Count frames between rails (Rail-only) or planes (HPN) by the counters of the switches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NODES_AT_ONCE = 256
 
 
 def cross_rail_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
-    """Count the frames that leaf switches sent to spines of several rails, or dropped as of another rail.
+    """Count the frames sent by leaf switches to spines of several rails, or dropped as of another rail.
 
     Frames between two leaves of one rail over such a spine count as well, because no counter distinguishes
     them.
@@ -49,7 +49,7 @@ def cross_rail_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
 
 
 def _sent_by_port(client: P4RuntimeClient, nodes: Sequence[str]) -> Iterator[tuple[str, Mapping[int, int]]]:
-    """Yield the name of each node, and the number of frames that it sent by port."""
+    """Yield each node's name and its numbers of sent frames by port."""
     for first in range(0, len(nodes), _NODES_AT_ONCE):
         cells = client.read_counters(nodes[first : first + _NODES_AT_ONCE], "tx_by_port_vl")
         yield from ((node, SwitchReport.of(own.packets, 0, 0).sent) for node, own in cells.items())

@@ -105,7 +105,7 @@ class Incident:
 
     @property
     def detected_ps(self) -> int | None:
-        """Time at which the first node noticed the fault by itself; None if none did."""
+        """Time in ps of the first detection by a node itself; None without such a detection."""
         return min((node.learned_ps for node in self.nodes if node.learns == "by itself"), default=None)
 
     @property
@@ -115,13 +115,13 @@ class Incident:
 
     @property
     def tellers(self) -> tuple[str, ...]:
-        """Nodes from which other nodes got their first notice, ordered by the number of nodes told."""
+        """Nodes from which other nodes got their first notice, in descending order of nodes told."""
         told = Counter(node.told_by[0] for node in self.nodes if node.told_by)
         return tuple(name for name, _ in told.most_common())
 
     @property
     def nodes_rewritten(self) -> int:
-        """Number of nodes that rewrote table entries because of the fault."""
+        """Number of nodes with table entries rewritten because of the fault."""
         return sum(node.entries > 0 for node in self.nodes)
 
     @property
@@ -136,12 +136,12 @@ class Incident:
 
     @property
     def recovered_ps(self) -> int | None:
-        """Time of the last table write that the fault caused; None if no entry was rewritten."""
+        """Time in ps of the last table write that the fault caused; None if no entry was rewritten."""
         return max((node.recovered_ps for node in self.nodes if node.recovered_ps is not None), default=None)
 
     @cached_property
     def stalled(self) -> tuple[RankStall, ...]:
-        """Stalls of the ranks that received nothing for some time after the fault."""
+        """Stalls of ranks without data for some time after the fault."""
         return tuple(rank for rank in self.ranks if rank.stall_ps)
 
     @property
@@ -216,7 +216,7 @@ def incidents_of(seen: Observation) -> tuple[Incident, ...]:
 
 @final
 class _Change:
-    """A fault, or a phase of a flap, to which reactions can be attributed."""
+    """A fault, or a phase of a flap, as a possible cause of reactions."""
 
     def __init__(self, number: int, phase: int, fault: FaultReport, at_ps: int, up: bool) -> None:
         self.number, self.phase, self.fault, self.at_ps, self.up = number, phase, fault, at_ps, up
@@ -229,7 +229,7 @@ class _Change:
 
 
 def _cause(activity: Activity, changes: Sequence[_Change], trace: FaultTrace) -> int | None:
-    """Return the index in `changes` of the change to which a node reacts; None before the first change."""
+    """Return the index in `changes` of the cause of a node's activity; None before the first change."""
     news = activity.news
     before = [
         number for number, change in enumerate(changes) if change.at_ps <= news.learned_ps - trace.detect_ps
@@ -261,7 +261,7 @@ def _reaction(node: str, acts: Sequence[Activity]) -> NodeReaction:
 
 
 def _stalls(rank: RankTrace, changes: Sequence[_Change]) -> list[int]:
-    """Return the longest silence of a rank that belongs to each change, counted from the change, in ps.
+    """Return a rank's longest silence for each change, counted from the change, in ps.
 
     A silence belongs to the first fault that happens during the silence. Without such a fault it belongs to
     the last fault before the silence. The end of a fault (`up`, `clear`) and an added delay own a silence

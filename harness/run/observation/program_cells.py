@@ -14,7 +14,7 @@ __all__ = ["counters_of", "registers_of"]
 
 
 def counters_of(ready: Prepared, client: P4RuntimeClient) -> Iterator[CounterCell]:
-    """Yield the nonzero cells of every counter of the user's programs that the built-in program lacks."""
+    """Yield the nonzero cells of the counters added by the user's programs."""
     for own in own_cells(ready.fabric, ready.own):
         for name in own.counters:
             for node, cells in client.read_counters(own.nodes, name).items():
@@ -25,10 +25,10 @@ def counters_of(ready: Prepared, client: P4RuntimeClient) -> Iterator[CounterCel
 def registers_of(
     ready: Prepared, client: P4RuntimeClient
 ) -> tuple[tuple[RegisterCell, ...], tuple[str, ...]]:
-    """Return the nonzero cells of every register of the user's programs that the built-in program lacks.
+    """Return the nonzero cells of the registers added by the user's programs.
 
-    The second value has the names of the registers that a switch did not let the client read; BMv2 lets it
-    read none.
+    The second value has the names of registers that a switch refused to read; BMv2 refuses to read any
+    register.
     """
     cells: list[RegisterCell] = []
     refused: dict[str, None] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watch of a run in virtual time that samples the queues of all ports and the data of all flows."""
+"""Sample the queues of all ports and the data of all flows during a run in virtual time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Number = TypeVar("_Number", np.int64, np.uint8)
 
 
 def recorder_for(ready: Prepared, testbed: Testbed, jobs: Jobs | PoolRun) -> QueueRecorder | None:
-    """Let a watch record the queues of a variant, beside any other watch; None if it names no queues."""
+    """Add a recorder of queues to the testbed's watches, and return it; None for a variant without queues."""
     if not ready.variant.link.lossy or not isinstance(testbed, EmbeddedTestbed) or isinstance(jobs, PoolRun):
         return None
     recorder = QueueRecorder(testbed, jobs, max(ready.bound_ps // _SAMPLES_OF_BOUND, _LEAST_PS))
@@ -52,7 +52,7 @@ class _Watches:
         return min(watch.next_ps for watch in self._watches)
 
     def tick(self) -> None:
-        """Call `tick` of each watch that is due at the earliest time."""
+        """Call `tick` of each watch due at the earliest time."""
         due = self.next_ps
         for watch in self._watches:
             if watch.next_ps == due:
@@ -61,7 +61,7 @@ class _Watches:
 
 @final
 class QueueRecorder:
-    """A watch that samples every queue and flow of a testbed; see emulation.testbed.Watch.
+    """Samples every queue and flow of a testbed as a watch; see emulation.testbed.Watch.
 
     Samples are `width_ps` apart at first. Above 400 samples, each pair of samples is merged into a sample
     with the larger depths, and the distance between samples doubles.
@@ -112,7 +112,7 @@ class QueueRecorder:
         return FlowSeries(*pair, tuple(delivered.get(pair, 0) for delivered in self._delivered))
 
     def _deliveries(self) -> dict[tuple[str, str], int]:
-        """Return the bytes that each destination has acknowledged, by source and destination."""
+        """Return the acknowledged bytes by source and destination."""
         result: dict[tuple[str, str], int] = {}
         for job in self._jobs.all:
             for node in job.holders if job.begun_ps is not None else ():
@@ -124,7 +124,7 @@ class QueueRecorder:
         return result
 
     def _halve(self) -> None:
-        """Merge pairs of samples, from the newest sample back, so that the newest sample stays."""
+        """Merge samples in pairs, from the newest sample back; each pair keeps its later time."""
         self._width_ps *= 2
         pairs = range(len(self._times) - 1, 0, -2)
         self._depths = [_joined(self._depths, at) for at in pairs][::-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Observation of a run, from which metrics are computed; times are in picoseconds of the scenario."""
+"""Observation of a run, the input of its metrics; times are in picoseconds of the scenario."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class RegisterCell:
 @final
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Bytes of data frames that reached an NPU, in bins of `bin_ps`."""
+    """Bytes of data frames delivered to NPUs, in bins of `bin_ps`."""
 
     bin_ps: int
     delivered: tuple[int, ...]
@@ -154,7 +154,7 @@ class FaultReport:
 
     @classmethod
     def of(cls, fault: Fault) -> FaultReport:
-        """Return the report of a fault that a testbed applied."""
+        """Return the report of a fault applied by a testbed."""
         target = fault.target
         links = target.links if fault.event == "down" else ()
         about = dict.fromkeys([*target.links, *(link for link, _ in target.one_way)])
@@ -258,7 +258,7 @@ class JobReport:
 
     @property
     def lengths_ps(self) -> tuple[int, ...]:
-        """Lengths of the iterations; each begins at the end of the previous one, the first with the job."""
+        """Lengths of the iterations in ps, each from the end of the previous one, or from the job's begin."""
         ends = [self.begun_ps, *(iteration.end_ps for iteration in self.iterations)]
         return tuple(end - begin for begin, end in pairwise(ends))
 
@@ -313,7 +313,7 @@ class Observation:
         trace: Reactions to faults and silences of ranks; None without a fault.
         counters: Nonzero cells of counters that only the user's programs have.
         registers: Nonzero cells of registers that only the user's programs have.
-        unread_registers: Names of such registers that the switches did not let the client read.
+        unread_registers: Names of registers of the user's programs that the switches refused to read.
         queues: Samples of queues and flows; None where the scenario names no queues, and in real time.
     """
 
@@ -348,5 +348,5 @@ class Observation:
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:
-        """Bytes that each link carried, from its first to its second end and back."""
+        """Bytes over each link, from its first to its second end and back."""
         return {name: (there.bytes, back.bytes) for name, (there, back) in self.link_usage.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run of a variant, with all values from which its metrics are computed."""
+"""The run of a variant, with all input values of its metrics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class VariantRun:
 
 
 def busy_share(run: VariantRun) -> dict[str, tuple[float, float]]:
-    """Return the share of the run during which each link was sending, for both of its directions.
+    """Return each link's sending time as a share of the run, for both directions of the link.
 
     The first value is from the first end to the second. The shares are cached, as a report uses them often.
     """
