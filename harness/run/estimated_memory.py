@@ -53,13 +53,13 @@ _OPERATION, _FRAME = 16 << 10, 640
 
 
 def whole_bytes(prepared: Sequence[Prepared]) -> int:
-    """Return the largest memory in bytes of a process that only plans and runs these variants."""
+    """Return the peak memory in bytes of a process that only plans and runs these variants."""
     plans = {id(ready.plan): ready for ready in prepared}.values()
     return _PROCESS + _PLANNED * sum(map(_entries, plans)) + estimated_bytes(prepared)
 
 
 def estimated_bytes(prepared: Sequence[Prepared]) -> int:
-    """Return the largest memory in bytes that running these planned variants adds to the process."""
+    """Return the peak memory in bytes that running these planned variants adds to the process."""
     return max(_variant_bytes(ready) for ready in prepared)
 
 
@@ -92,9 +92,9 @@ def _entries(ready: Prepared) -> int:
 
 
 def available_bytes() -> int:
-    """Return the bytes of memory that this process can still get; 0 if the system does not report them.
+    """Return the memory in bytes still available to this process; 0 if the system does not report it.
 
-    They are the free memory of the machine, or of the process's control group if that is less.
+    Available is the free memory of the machine, or of the process's control group if that is less.
     """
     free = _field(Path("/proc/meminfo"), "MemAvailable:")
     for limit, used in _GROUP_LIMITS:
@@ -107,7 +107,7 @@ def available_bytes() -> int:
 
 
 def check_memory(prepared: Sequence[Prepared]) -> None:
-    """Raise a MachineError if this machine lacks the memory that a run of the variants needs."""
+    """Raise a MachineError if this machine lacks memory for a run of the variants."""
     more, free = estimated_bytes(prepared), available_bytes()
     if free and more > free:
         raise MachineError(

@@ -103,7 +103,7 @@ class Prepared:
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:
-        """Bytes that all jobs send, by pair of members."""
+        """Data volume of all jobs in bytes, by pair of members."""
         return demand_of(self.jobs)
 
     def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
@@ -116,7 +116,7 @@ class Prepared:
 @final
 @dataclass(slots=True)
 class PlanCache:
-    """Cache of values that scenarios with one topology share.
+    """Cache of values shared by scenarios with one topology.
 
     It has the fabric, plans, serialised table entries of plans, and plans of jobs.
     """
@@ -254,7 +254,7 @@ def _check_programs(
 
 
 def _with_fitting(fabric: Fabric, variant: Variant) -> Variant:
-    """Return the variant with a fitting algorithm for each collective that the scenario gives none."""
+    """Return the variant with a fitting algorithm for each collective without one in the scenario."""
     jobs = variant.every_job
     fitted = tuple(
         job if job.graph else job.model_copy(update={"collective": fitting(fabric, job.collective)})
@@ -297,7 +297,7 @@ def _refuse_storm() -> NoReturn:
 
 
 def resolved_fault(fabric: Fabric, chosen: Fault) -> faults.Fault:
-    """Return a scenario's fault in the form that testbeds apply, with its target found in the fabric."""
+    """Convert a scenario's fault to a fault for testbeds, with its target found in the fabric."""
     return faults.Fault(
         at_ps=round(chosen.at_us * 10**6),
         target=find_target(fabric, *chosen.target, chosen.source),
@@ -379,7 +379,7 @@ def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...], strategy:
 
 
 def _connected(plan: Plan, variant: Variant, jobs: tuple[JobPlan, ...], seed: int) -> tuple[JobPlan, ...]:
-    """Return the jobs with the connections that the variant asks for."""
+    """Return the jobs with the connections requested by the variant."""
     wanted = variant.transport.connections
     assert wanted is not None
     return tuple(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof, before a run, that the schedules of a user's own collectives fulfil their goals."""
+"""Prove the schedules of a user's own collectives correct before a run."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class RealTime:
 
     @property
     def options(self) -> Sequence[str]:
-        """Command-line options that choose the testbed."""
+        """Command-line options for this testbed."""
         slower = () if self.dilation is None else ("--dilation", str(self.dilation))
         spread = ("--machines", self.machines_file) if self.machines_file else ()
         return ("--testbed", "mininet", "--switch", self.switch, *slower, *spread)
@@ -154,7 +154,7 @@ def _has_priorities(ready: Prepared) -> bool:
 
 
 def _largest_payload(ready: Prepared) -> int:
-    """Return the bytes of the largest payload of a frame that jobs, a pool or trees send."""
+    """Return the largest payload in bytes of a frame of jobs, a pool or trees."""
     pool = 0 if ready.pool is None else HEADER_BYTES + ready.pool.settings.size
     pool = max(pool, FRAME_BYTES) if ready.reduces else pool
     return max([pool, *(job.collective.payload_bytes for job in ready.jobs)])
@@ -163,7 +163,7 @@ def _largest_payload(ready: Prepared) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """Processor seconds that agents and switches spend on a job, which sends for at least `sending_ps`."""
+    """Processor seconds of agents and switches for a job with a sending time of at least `sending_ps`."""
 
     agents: float
     switches: float

@@ -49,7 +49,7 @@ def run_key(scenario: Scenario, seed: int, choice: TestbedChoice, captures: Mapp
 
 @final
 class ResumeStore:
-    """Finished variants in the results folder of a run whose key is `key`.
+    """Finished variants of the run with key `key`, in its results folder.
 
     Without `resume`, the variants of an earlier, interrupted run are removed.
     """
@@ -63,7 +63,7 @@ class ResumeStore:
     def get(self, variant: str) -> tuple[VariantRun, Seconds] | None:
         """Return the stored run of a variant and its wall-clock seconds by stage, or None.
 
-        None if the variant has not finished, or its file is unreadable or has another key.
+        The result is None if the variant has not finished, or its file is unreadable or has another key.
         """
         try:
             content = _Reader(io.BytesIO(self._file(variant).read_bytes())).load()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runner of a scenario, which runs its variants one after the other, each on a new testbed."""
+"""Run the variants of a scenario one after the other, each on a new testbed."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def _work(ready: Prepared, up: Booted, seed: int) -> Jobs | PoolRun:
 
 
 def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testbed, seed: int) -> None:
-    """Connect jobs to the controllers that due jobs wait for: LACP bonds, circuits, the scheduler."""
+    """Connect jobs to controllers: due jobs wait for LACP bonds, circuits and the scheduler."""
     variant = ready.variant
     for job in jobs.all:
         if job.plan.trees is not None:
@@ -302,7 +302,7 @@ def control_loop(ready: Prepared, up: Booted, jobs: Jobs | PoolRun | None) -> Co
 
 
 def _after(first: Before | None, then: Before) -> Before:
-    """Return a hook that makes a due job wait first for `first` and then for `then`."""
+    """Chain two hooks: a due job waits first for `first` and then for `then`."""
     if first is None:
         return then
     return lambda name, begin: first(name, lambda: then(name, begin))
@@ -355,7 +355,7 @@ def _slices(ready: Prepared, testbed: Testbed, bin_ps: int) -> Iterator[int]:
 
 @final
 class _Stall:
-    """Ends a run in real time that makes no progress."""
+    """Ends a stalled run in real time."""
 
     def __init__(self, ready: Prepared, testbed: Testbed) -> None:
         # A lost frame may wait for several timeouts, each of which is twice as long as the previous timeout.

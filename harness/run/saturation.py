@@ -63,7 +63,7 @@ def saturate(
     credit_frames: int = 1,
     progress: Callable[[float], None] = lambda share: None,
 ) -> SaturationResult:
-    """Send frames over random paths among all paths that the turn rules admit, on the embedded testbed.
+    """Send frames over random paths admitted by the turn rules, on the embedded testbed.
 
     Frames carry source routes, which the compiled P4 programs follow.
 
@@ -111,7 +111,7 @@ def saturate(
 
 
 def _choices(fabric: Fabric, rules: RuleSet, max_hops: int, frame_bytes: int) -> dict[str, list[bytes]]:
-    """Return a frame for every path that the rules admit, by the name of the path's source."""
+    """Return a frame for every path admitted by the rules, by the name of the path's source."""
     finder = PathFinder(fabric)
     endpoints = list(fabric.endpoints)
     choices: dict[str, list[bytes]] = {}

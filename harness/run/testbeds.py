@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of the testbed that runs a variant, and the embedded testbed, which runs in virtual time."""
+"""Choice of the testbed for a variant, and the embedded testbed with its virtual time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAUSE_FRAME_BYTES = 64
 
 
 def processors() -> int:
-    """Return the number of processors that this process may use."""
+    """Return the number of processors available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -49,7 +49,7 @@ class TestbedChoice(Protocol):
 
     @property
     def options(self) -> Sequence[str]:
-        """Command-line options that choose the testbed."""
+        """Command-line options for this testbed."""
         ...
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
@@ -92,7 +92,7 @@ class Embedded:
         return ()
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
-        """Raise a MachineError if this machine lacks the memory or the processors that a run needs."""
+        """Raise a MachineError if this machine lacks memory or processors for a run."""
         if self.threads > (available := processors()):
             raise MachineError(
                 f"the run asks for {self.threads} threads, and this process may use {available} processors",
@@ -140,7 +140,7 @@ def pause_limits(ready: Prepared) -> PauseLimits | None:
 
 
 def headroom_bytes(fabric: Fabric, frame_bytes: int) -> int:
-    """Return the largest number of bytes that any link can deliver after a buffer has asked for a pause.
+    """Return the maximum number of bytes still arriving over any link after a buffer has asked for a pause.
 
     Data fills the link for a round trip. A frame of the largest size may delay the pause frame, the sender
     may finish a second such frame after the pause frame arrives, and a third frame took the buffer above its
@@ -158,7 +158,7 @@ def _largest_frame(ready: Prepared) -> int:
 
 
 def _in_partitions(ready: Prepared) -> bool:
-    """Return whether the fabric may be divided into partitions that advance independently in this variant.
+    """Return whether this variant's fabric may be divided into independently advancing partitions.
 
     Agents in Python (memory pools, members of trees, a user's congestion control) and jobs whose agents call
     back need all partitions at the same time. While a controller's frame is in flight, partitions take turns

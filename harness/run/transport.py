@@ -99,7 +99,7 @@ def _congestion(fabric: Fabric, variant: Variant, jobs: Sequence[JobPlan]) -> Co
 
 
 def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trims: bool = False) -> PathFacts:
-    """Return the facts that congestion control starts from: base round-trip time and rate of a path.
+    """Return the facts of a path for congestion control: base round-trip time and rate.
 
     The path joins the first member and the member with the longest round trip from it. A frame of
     `frame_bytes` takes the path of least delay, finds all queues empty, and is acknowledged at once. The rate
@@ -114,7 +114,7 @@ def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trim
 
 
 def _receive_bps(fabric: Fabric, name: str) -> int:
-    """Return the rate in bit/s at which a node receives by all its links; a GPU, by its links to switches."""
+    """Return the receive rate of a node in bit/s over all its links; for a GPU, over links to switches."""
     links = [link for link in fabric.links if name in (link.a.node, link.b.node)]
     if fabric.node(name).kind.in_domain:
         links = [link for link in links if fabric.node(link.far(name).node).is_switch] or links

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watchers of a run, which observe a variant tick by tick and may apply faults by hand.
+"""Watchers of a run: they observe a variant tick by tick and may apply faults by hand.
 
 In virtual time watching never changes a run: its result is equal byte for byte to that of an unwatched run. A
 fault by hand happens at a time without any other event, so a scenario with that fault at that time repeats
@@ -40,11 +40,11 @@ class Watcher(Protocol):
         ...
 
     def end(self, run: WatchedRun, seen: Observation) -> None:
-        """Handle the end of a variant, whose observation is `seen`."""
+        """Handle the end of a variant; `seen` is its observation."""
         ...
 
     def close(self) -> None:
-        """Handle the end of the run, which has a result."""
+        """Handle the end of a run with a result."""
         ...
 
 
@@ -74,7 +74,7 @@ class WatchedRun:
 
     @property
     def ready(self) -> Prepared:
-        """The prepared variant, whose faults include the faults by hand."""
+        """The prepared variant; its faults include the faults by hand."""
         return self._ready
 
     @property
@@ -127,7 +127,7 @@ class WatchedRun:
         return fault, ready
 
     def _is_down(self, target: str, now_ps: int) -> bool:
-        """Return whether a target is down at `now_ps`, by the last event that took it down or up."""
+        """Return whether a target is down at `now_ps`, by its last transition down or up."""
         down = False
         for fault in self._ready.faults:
             if fault.at_ps > now_ps or fault.target.name != target or EVENTS[fault.event].impairs is not None:
@@ -140,7 +140,7 @@ def fault_by_hand(keys: Mapping[str, Any], now_ps: int) -> Fault:
     """Return the fault at `now_ps` with the given keys of a scenario file.
 
     Raises:
-        ScenarioError: A key or value is wrong; the message names it.
+        ScenarioError: A key or value is wrong; the message names the key.
     """
     try:
         return Fault.model_validate({**keys, "at_us": now_ps / 10**6})

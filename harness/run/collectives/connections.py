@@ -37,7 +37,7 @@ _BYTE_PS = 8 * 10**12
 
 
 def sources_know_paths(fabric: Fabric, routing: Routing) -> bool:
-    """Return whether source routes decide every hop of a frame, so that a bucket of a pair has one path."""
+    """Return whether source routes decide every hop of a frame; a bucket of a pair then has one path."""
     return not routing.strategy.by_hash and routing.scheme.steers_every_hop(fabric)
 
 
@@ -89,7 +89,7 @@ def timing_of(fabric: Fabric, path: Path) -> PathTiming:
 def connections_of(
     plan: Plan, schedule: Schedule, members: Sequence[str], wanted: ConnectionSettings, seed: int
 ) -> Connections:
-    """Return the connections of all pairs of ranks that send in a schedule.
+    """Return the connections of all sending pairs of ranks in a schedule.
 
     Args:
         plan: Plan whose tables and hashes decide the paths.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of a collective, the grid that they form, and the rates between them."""
+"""Members of a collective, their grid, and the rates between members."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _number(fabric: Fabric, numbers: Mapping[str, int], name: str) -> int:
 
 
 def grid_of(fabric: Fabric, members: Sequence[str]) -> tuple[int, ...]:
-    """Return the dimensions of the full mesh that the members form, without dimensions of length 1.
+    """Return the dimensions of the members' full mesh, without dimensions of length 1.
 
     Raises:
         ScenarioError: The members form no full mesh of whole lines, or are not in its order, in which the
@@ -111,8 +111,8 @@ def dimension_rates(
     """Return the rate between two members of a line in bit/s, for each dimension of the grid.
 
     `parts[i]` is the dimension of the members that dimension i of the grid divides. If switches join the
-    members of a line, the rate is that of a member's links to these switches, divided among all members that
-    it reaches over the links.
+    members of a line, the rate is that of a member's links to these switches, divided among all members
+    within reach over the links.
     """
     inside = set(members)
     dims = [d for d, values in enumerate(_values(fabric, members)) if len(values) > 1]
@@ -187,7 +187,7 @@ def hop_ps(fabric: Fabric, payload_bytes: int) -> float:
 class Group:
     """A group of a partition: nodes with equal coordinates in some dimensions.
 
-    `place` are all NPUs or GPUs with these coordinates, and `members` those that are members.
+    `place` has all NPUs or GPUs with these coordinates, `members` only the members of the collective.
     """
 
     members: frozenset[str]
@@ -225,7 +225,7 @@ def _by_place(nodes: Iterable[Node], cut: tuple[int, ...]) -> dict[tuple[int, ..
 
 @computed_once
 def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
-    """Return the sum of the rates of all links that lead out of a group of nodes, in bit/s each way.
+    """Return the total rate of all links out of a group of nodes, in bit/s each way.
 
     A switch with all its neighbours in the group, such as the switch of a domain, counts as part of the
     group. The result is cached, because jobs have groups in common.
@@ -246,7 +246,7 @@ def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
 
 
 def _values(fabric: Fabric, members: Sequence[str]) -> list[list[int]]:
-    """Return the coordinates of the members that occur in each dimension, in ascending order.
+    """Return the members' different coordinates in each dimension, in ascending order.
 
     Raises:
         ScenarioError: The members form no full mesh of whole lines.

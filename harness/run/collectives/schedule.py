@@ -21,7 +21,7 @@ __all__ = ["fitting", "schedule_of"]
 
 
 def fitting(fabric: Fabric, collective: Collective) -> Collective:
-    """Return the collective with an algorithm that fits its members.
+    """Return the collective with an algorithm suitable for its members.
 
     The default algorithm of an AllReduce halves the array for a mesh of two dimensions. If the scenario gives
     neither algorithm nor grid, and the members form no such mesh, the AllReduce uses `direct`. Other
@@ -39,7 +39,7 @@ def fitting(fabric: Fabric, collective: Collective) -> Collective:
 def schedule_of(
     fabric: Fabric, members: Sequence[str], collective: Collective, *, detours: bool = True
 ) -> Schedule:
-    """Return the schedule of a collective, in which rank r is `members[r]`.
+    """Return the schedule of a collective; rank r is `members[r]`.
 
     Args:
         fabric: Fabric of the members.
@@ -103,7 +103,7 @@ def _mixture(grid: tuple[int, ...], collective: Collective) -> Schedule:
 
     In sequence, the part with the largest share uses the whole array, and shares are relative to it. Parts of
     up to half of the array lie side by side in the array, because the many small blocks of one part would cut
-    an overlapping part into as many frames. Concurrent parts each use their share of the array.
+    an overlapping part into many small frames. Concurrent parts each use their share of the array.
     """
     shares = [part.share for part in collective.parts]
     whole = max(shares) if collective.algorithm == "sequential" else sum(shares)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that switches carry out (algorithm switch-tree).
+"""Collectives carried out by switches (algorithm switch-tree).
 
 plan     plan of a job before a run: trees, blocks, slots and lower bound
 running  slots given to trees and taken back over P4Runtime during a run

@@ -38,9 +38,9 @@ _MOVES = 16
 class Members:
     """Agents of the members of a collective in switches; rank r is the node `names[r]`.
 
-    If a member reports a tree as lost, the members get another tree for the blocks whose results some member
-    lacks, over links that `down` does not name. `moves` counts these trees. Without another tree the members
-    add up these blocks around a ring, whose agents `describe` returns.
+    If a member reports a tree as lost, another tree carries the blocks with missing results, over links not
+    in `down`. `moves` counts the replaced trees. Without another tree the members add up these blocks around
+    a ring; `describe` returns the agents of the ring.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Members:
         return AroundRing(self.ring, self._names.index(name), array, outcome)
 
     def _frames(self, blocks: Sequence[Block]) -> int:
-        """Return the number of sequence numbers that the blocks of a tree use, including their scales."""
+        """Return the number of sequence numbers for the blocks of a tree, including their scales."""
         return (1 + self._plan.work.scaled) * len(blocks)
 
     def _member_ended(self, name: str) -> None:
@@ -136,7 +136,7 @@ class Members:
         )
 
     def _lost(self, _: str, number: int) -> None:
-        """Ask the members which blocks of a lost tree they lack, unless they have been asked."""
+        """Ask the members about missing blocks of a lost tree, unless they have been asked."""
         if number in self._blocks and number not in self._asked:
             self._asked.add(number)
             # Not from inside the callback of an agent that is processing a timeout.
@@ -167,7 +167,7 @@ class Members:
         self._testbed.move_members(number, {name: self._port(name, new) for name in self._names}, blocks)
 
     def _gather(self, lacking: Mapping[int, Sequence[Block]]) -> None:
-        """Ask the members for the blocks that they lack, tree by tree, then start the ring."""
+        """Ask the members about missing blocks, tree by tree, then start the ring."""
         number = next((each for each in self._blocks if each not in lacking), None)
         if number is None:
             # In real time the members may have received everything in the meantime.
@@ -182,7 +182,7 @@ class Members:
         self._testbed.ask_waiting(self._names, number, answered)
 
     def _go_around(self, blocks: Sequence[Block]) -> None:
-        """Attach agents that reduce the blocks around a ring of the members, without switches."""
+        """Attach agents to reduce the blocks around a ring of the members, without switches."""
         self.ring = ring_rest(blocks, self._inputs, self._slice_elements)
         self.take_back()
         self._open = set(self._names)
@@ -207,5 +207,5 @@ class Members:
 
 
 def _lacking(carried: Sequence[Block], waiting: WaitingBlocks) -> list[Block]:
-    """Return the blocks of a tree whose results at least one member waits for."""
+    """Return the blocks of a tree still awaited by at least one member."""
     return [carried[index] for index in sorted(set().union(*waiting.values()))]

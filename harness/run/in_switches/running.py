@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots of trees in switches, which the controller gives and takes back over P4Runtime during a run."""
+"""Give slots of switches to trees, and take them back, over P4Runtime during a run."""
 
 from __future__ import annotations
 

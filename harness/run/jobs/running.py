@@ -42,7 +42,7 @@ Before = Callable[[str, Callable[[], None]], None]
 
 @final
 class Jobs:
-    """All jobs of a run, each of which begins at its time; a run with spares has a single job."""
+    """All jobs of a run, with a start time each; a run with spares has a single job."""
 
     def __init__(self, ready: Prepared, testbed: Testbed, seed: int, slots: TreeSlots | None = None) -> None:
         self._testbed = testbed
@@ -77,7 +77,7 @@ class Jobs:
         self._waiting -= 1
 
     def demands(self) -> dict[str, dict[tuple[str, str], int]]:
-        """Return the bytes to send by pair of members, for each job that is due and not done, by its name."""
+        """Return the bytes to send by pair of members, for each due and unfinished job by name."""
         return {job.plan.name: job.demand for job in self.all if job.due and not job.done}
 
     @property
@@ -86,24 +86,24 @@ class Jobs:
         return self._waiting > 0 or self._testbed.busy
 
     def resume(self, places: Mapping[str, str]) -> None:
-        """Restart the jobs that lost a member to a failure; `places` is as for `Job.resume`."""
+        """Restart the jobs affected by a failure; `places` is as for `Job.resume`."""
         for job in self.all:
             job.resume(places)
 
     @property
     def holders(self) -> list[str]:
-        """Nodes that act as the members, spares included, job by job."""
+        """Nodes acting as the members, spares included, job by job."""
         return [name for job in self.all for name in job.holders]
 
     @property
     def stats(self) -> list[AgentStats]:
-        """Statistics of all nodes that have had an agent."""
+        """Statistics of all nodes with a present or former agent."""
         return [stats for job in self.all for stats in job.stats]
 
 
 @final
 class Job:
-    """A job whose members each have an agent, on the member's node or on the spare that replaces the node.
+    """A job with an agent for each member, on the member's node or on the node's spare.
 
     A restart begins from the inputs of the job, which are the only checkpoint. All ranks restart under a new
     job number, so that receivers recognise and ignore frames of the old job.
@@ -147,7 +147,7 @@ class Job:
 
     @cached_property
     def demand(self) -> dict[tuple[str, str], int]:
-        """Bytes that the job sends, by pair of members."""
+        """Data volume of the job in bytes, by pair of members."""
         return self.plan.demand
 
     @property
@@ -231,7 +231,7 @@ class Job:
 
     @property
     def ended_ps(self) -> int | None:
-        """Time at which the last rank had its result; None while a rank has no result."""
+        """Time in ps of the last rank's result; None while a rank has no result."""
         # A watched run reads this at every tick, so first ask the rank that had no result last time.
         if self.begun_ps is None or self._outcome(self.holders[self._unfinished]).finished_ps is None:
             return None
@@ -264,21 +264,21 @@ class Job:
 
     @property
     def stats(self) -> list[AgentStats]:
-        """Statistics of all nodes that have had an agent."""
+        """Statistics of all nodes with a present or former agent."""
         if self.begun_ps is None:
             return []
         return [self._outcome(name).stats for name in sorted(self._were)]
 
     @property
     def progress(self) -> list[Progress]:
-        """Progress of all nodes that have had an agent: the part of `stats` that a recording needs."""
+        """Progress of all nodes with a present or former agent: the part of `stats` for a recording."""
         if self.begun_ps is None:
             return []
         return [_progress(self._outcome(name)) for name in sorted(self._were)]
 
     @property
     def received(self) -> list[int]:
-        """Data frames that the agent of each rank has received."""
+        """Number of data frames received by the agent of each rank."""
         return [] if self.begun_ps is None else [_received(self._outcome(name)) for name in self.holders]
 
     def _specs(self) -> Mapping[str, AgentSpec]:
@@ -286,7 +286,7 @@ class Job:
         return self._described(self.plan.sliced, self.inputs)
 
     def _described(self, sliced: SlicedTraffic, inputs: Sequence[Array]) -> Mapping[str, AgentSpec]:
-        """Return agents that execute the schedule `sliced` among the members, by the node of each."""
+        """Return the agents for the schedule `sliced` among the members, by node."""
         transport = replace(
             self._ready.transport,
             first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF,

@@ -107,7 +107,7 @@ class PoolRun:
         )
 
     def words(self, agent: MemoryAgent) -> str:
-        """Return a sentence with the name of a borrower that gave up, the time and the reason."""
+        """Return a sentence on a failed borrower: its name, the time and the reason."""
         assert agent.failed is not None
         name = self._plan.names[agent.address]
         return f"{name} gave up at {agent.failed.at_ps / 10**6:g} us: {agent.failed.why}"

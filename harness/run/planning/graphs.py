@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic graphs of a scenario: read, checked against the fabric, and joined if jobs share members."""
+"""Traffic graphs of a scenario: read, checked against the fabric, and joined for jobs with common members."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GraphJob:
 
 
 def read(document: Document, location: Location, name: str, settings: GraphSettings, fabric: Fabric) -> Graph:
-    """Return a job's graph, whose nodes are members of the fabric.
+    """Read a job's graph, and check the names of its members in the fabric.
 
     Raises:
         ScenarioError: The graph cannot be read or is invalid; the message names file, line and key.
@@ -91,7 +91,7 @@ def joinable(job: JobSettings, other: JobSettings, *, modelled: bool) -> str:
 
 
 def join(fabric: Fabric, jobs: Sequence[GraphJob]) -> JobPlan:
-    """Return a single plan for jobs that share members, in which each job begins at its own time."""
+    """Return a single plan for jobs with common members; each job begins at its own time."""
     first = jobs[0].settings
     begin_ps = min(_begin_ps(job) for job in jobs)
     names = {name for job in jobs for name in job.members}

@@ -24,7 +24,7 @@ PathsByPair = Mapping[tuple[int, int], PathShares]
 @final
 @dataclass(frozen=True, slots=True)
 class JobShare:
-    """One of several jobs that a plan carries out, because they share members.
+    """A job in a plan of several jobs with common members.
 
     `bounds` are the job's lower bounds in ps, by a description of each; `bound_ps` is the largest.
     """
@@ -38,7 +38,7 @@ class JobShare:
 
 @final
 class AgentCache:
-    """Cache of what the agents of a job are made from; further runs with the same plan reuse it."""
+    """Cache of the data for making a job's agents, for use by all runs with the same plan."""
 
     def __init__(self) -> None:
         self.ranks = RankCache()
@@ -55,7 +55,7 @@ class AgentCache:
 @final
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """Plan of a job, or of several jobs that share members.
+    """Plan of a job, or of several jobs with common members.
 
     Attributes:
         name: Name of the job; names of several jobs are joined by `+`.
@@ -69,7 +69,7 @@ class JobPlan:
         connections: Connections of each pair; None for one connection a pair.
         bounds: Lower bounds of the collective alone in ps, by a description of each.
         shares: The jobs of which a traffic graph consists; empty for a collective.
-        trees: Trees of a collective that switches carry out, whose schedule has no transfers.
+        trees: Trees of a collective in switches; its schedule has no transfers.
         cache: Values that further runs of the plan use again.
     """
 
@@ -89,7 +89,7 @@ class JobPlan:
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:
-        """Bytes that the job sends, by pair of members."""
+        """Data volume of the job in bytes, by pair of members."""
         return demand(self.sliced.schedule, self.members, ELEMENT_BYTES)
 
     @property
@@ -109,5 +109,5 @@ class JobPlan:
 
 
 def demand_of(jobs: Iterable[JobPlan]) -> dict[tuple[str, str], int]:
-    """Return the bytes that jobs send, by pair of members; the plans share no members."""
+    """Return the data volume of jobs in bytes, by pair of members; the plans share no members."""
     return {pair: amount for job in jobs for pair, amount in job.demand.items()}

@@ -37,7 +37,7 @@ def plan_jobs(
     by_job: Sequence[Fabric],
     routing: Routing,
 ) -> tuple[JobPlan, ...]:
-    """Return the plans of a variant's jobs; jobs that share members have a single plan together.
+    """Return the plans of a variant's jobs; jobs with common members have a single plan together.
 
     Args:
         with_line: Adds the line of the scenario to errors.
@@ -107,7 +107,7 @@ def line_of(at: Location, variant: Variant, index: int) -> Location:
 def _sharing(
     with_line: Lines, at: Location, variant: Variant, members: list[tuple[str, ...]]
 ) -> list[list[int]]:
-    """Return the indices of the jobs in groups that share members, in the order of each group's first job."""
+    """Group the indices of jobs by common members, in the order of each group's first job."""
     jobs = variant.every_job
     owners: dict[str, int] = {}
     group_of = list(range(len(jobs)))

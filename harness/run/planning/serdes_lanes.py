@@ -57,7 +57,7 @@ class LaneAllocation:
 
 
 def allocate_lanes(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> LaneAllocation:
-    """Allocate the SerDes lanes that the jobs of a variant ask for, in the order of their start.
+    """Allocate the SerDes lanes requested by the jobs of a variant, in the order of the jobs' starts.
 
     Raises:
         ScenarioError: A job asks for lanes that its members lack; the message names its line.
@@ -118,7 +118,7 @@ def schedule_moves(testbed: FaultRuntime, faults: Faults, moves: Iterable[LaneMo
 
 
 def highest_rates(rates: Mapping[str, int], moves: Sequence[LaneMove]) -> dict[str, int]:
-    """Return the highest rate that each link has during a run; `rates` are the rates at its start."""
+    """Return the highest rate of each link during a run; `rates` are the rates at the start of the run."""
     return {
         link: max([rate, *(m.after[link] for m in moves if link in m.after)]) for link, rate in rates.items()
     }

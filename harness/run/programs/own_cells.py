@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters and registers of a user's P4 programs that the replaced built-in programs lack."""
+"""Counters and registers added by a user's P4 programs to the replaced built-in programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["OwnCells", "check_cells", "own_cells"]
 @final
 @dataclass(frozen=True, slots=True)
 class OwnCells:
-    """Counters and registers that a user's P4 program adds: (id, number of cells) by name.
+    """Counters and registers added by a user's P4 program: (id, number of cells) by name.
 
     `nodes` are the nodes that run the program.
     """
@@ -32,7 +32,7 @@ class OwnCells:
 
 
 def own_cells(fabric: Fabric, programs: OwnPrograms) -> tuple[OwnCells, ...]:
-    """Return the counters and registers that each user's program has and its built-in program lacks."""
+    """Return the counters and registers added by each of the user's programs to its built-in program."""
     nodes: dict[tuple[bytes, str], list[str]] = {}
     for node, files in programs.files.items():
         nodes.setdefault((files.p4info, fabric.node(node).program), []).append(node)
@@ -73,7 +73,7 @@ def check_cells(metric: CellMetric, fabric: Fabric, cells: Sequence[OwnCells]) -
 
 
 def _new(own: Iterable[Any], built_in: Iterable[Any]) -> dict[str, tuple[int, int]]:
-    """Return (id, number of cells) of each item of `own` that `built_in` lacks, by name in sorted order."""
+    """Return (id, number of cells) of each item of `own` not in `built_in`, by name in sorted order."""
     known = {item.preamble.alias for item in built_in}
     added = (item for item in own if item.preamble.alias not in known)
     return {

@@ -42,7 +42,7 @@ BUILT_IN = OwnPrograms()
 
 
 def own_programs(plan: Plan, chosen: Mapping[str, OwnProgram]) -> OwnPrograms:
-    """Return the compiled programs and entries of the nodes whose built-in programs are replaced.
+    """Return the compiled programs and entries of the nodes with replaced built-in programs.
 
     Args:
         plan: Plan whose entries the programs must accept.
