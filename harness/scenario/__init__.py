@@ -15,7 +15,7 @@ Its modules:
     document   a YAML file that remembers its lines
     loader     reads and checks a file; gives errors of lower floors the line that caused them
     study      axes of a study
-    library    scenarios and studies that come with Railyard, by name
+    library    bundled scenarios and studies, by name
     digest     hash of a scenario and of the files that it names
     by_hand    faults by hand, added to a scenario and to its file
     explain    messages for a scenario that fails its checks

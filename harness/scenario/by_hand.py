@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that a user applied by hand during a run, added to the scenario and to its file."""
+"""Faults applied by hand during a run, added to the scenario and to its file."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class CellMetric:
 
 
 def cell_metric(metric: str) -> CellMetric | None:
-    """Return the cells that the name of a metric selects; None if it names no counter or register."""
+    """Return the cells selected by the name of a metric; None if it names no counter or register."""
     for form in _FORMS:
         if match := form.fullmatch(metric):
             parts = match.groupdict()

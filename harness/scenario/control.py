@@ -36,7 +36,7 @@ class LacpTor(Model):
 
     @property
     def identity(self) -> TorIdentity:
-        """Identity in the form that the ToR's controller takes."""
+        """Identity as a TorIdentity, for the ToR's controller."""
         return TorIdentity(self.system, self.port_offset)
 
 
@@ -87,5 +87,5 @@ class Control(Model):
 
     @property
     def tor_identities(self) -> tuple[TorIdentity, ...]:
-        """Identities that the ToRs of a set announce: `lacp_tors`, or the default identities."""
+        """Identities announced by the ToRs of a set: `lacp_tors`, or the default identities."""
         return tuple(tor.identity for tor in self.lacp_tors) if self.lacp_tors else TOR_IDENTITIES

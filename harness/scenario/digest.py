@@ -18,7 +18,7 @@ __all__ = ["canonical", "digest", "files_of", "sha256"]
 
 
 def digest(scenario: Scenario, seed: int) -> str:
-    """Return the hash of a scenario that runs with the given seed, as `sha256:HEX`.
+    """Return the hash of a scenario with the given seed, as `sha256:HEX`.
 
     The content of a file counts and its path does not, so the hash is equal on any machine. Files that these
     files include or import do not count.
@@ -32,7 +32,7 @@ def digest(scenario: Scenario, seed: int) -> str:
 
 
 def files_of(scenario: Scenario) -> tuple[Path, ...]:
-    """Return the files that a scenario names, in the order of their first appearance."""
+    """Return the files named in a scenario, in the order of their first appearance."""
     return tuple(dict.fromkeys(_files(scenario)))
 
 
@@ -68,7 +68,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def canonical(value: Any) -> bytes:
-    """Return a JSON value as bytes, with sorted keys, so that equal values have equal bytes."""
+    """Return a JSON value as bytes with sorted keys; equal values have equal bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -35,7 +35,7 @@ class Document:
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any]) -> Self:
-        """Return a document of values that come from no file; lists become tuples."""
+        """Return a document of values without a file; lists become tuples."""
         document = cls.__new__(cls)
         document._path = None
         document._root = document.values = _plain(values)
@@ -57,7 +57,7 @@ class Document:
         return self._walk(location)[1]
 
     def depth(self, location: Location) -> int:
-        """Return the number of leading keys and indices of `location` that the document contains."""
+        """Return the length of the longest prefix of `location` in the document."""
         return self._walk(location)[0]
 
     def at(self, location: Location, message: str) -> str:
@@ -68,7 +68,7 @@ class Document:
         return message if place in message else f"{place}: {message}"
 
     def without_place(self, message: str) -> str:
-        """Return a message without the FILE:LINE prefixes that `at` put in front of its lines."""
+        """Return a message without the FILE:LINE prefixes added by `at` to its lines."""
         if self._path is None:
             return message
         return re.sub(rf"^{re.escape(str(self._path))}:\d+: ", "", message, flags=re.MULTILINE)

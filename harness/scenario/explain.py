@@ -1,4 +1,4 @@
-"""Messages for a scenario that fails its checks: FILE:LINE, the key, its value and a remedy."""
+"""Messages for an invalid scenario: FILE:LINE, the key, its value and a remedy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def explain(document: Document, failure: ValidationError, root: type[BaseModel] 
 
 
 def in_file(document: Document, location: Location) -> Location:
-    """Return the location in the file of a variant's value, which may be inherited from the top level."""
+    """Return the location of a variant's own or inherited value in the file."""
     if len(location) < 3 or location[0] != "variants" or location[2] not in SETTINGS:
         return location
     # A list in a variant replaces the list of the top level; a block of keys is merged with it key by key.
@@ -56,7 +56,7 @@ def in_file(document: Document, location: Location) -> Location:
 
 
 def _without_branches(location: Location) -> Location:
-    """Return the location without the tags that pydantic adds for the branches of a union type."""
+    """Return the location without pydantic's tags for the branches of a union type."""
     return tuple(step for step in location if step not in BRANCHES)
 
 
@@ -117,7 +117,7 @@ def _place(location: Location) -> str:
 
 
 def _keys(location: Location, root: type[BaseModel]) -> list[str]:
-    """Return the keys that a file may have at `location`."""
+    """Return the keys allowed at `location` of a file."""
     current = root
     for step in location:
         if isinstance(step, str) and step in current.model_fields:

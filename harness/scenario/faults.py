@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         """A fault; TARGET_KINDS and EVENTS declare its targets and parameters."""
 
         def __init__(self, **keys: Any) -> None:
-            """Make a fault of the keys that it has in a scenario file."""
+            """Make a fault from its keys in a scenario file."""
 
         def __getattr__(self, key: str) -> Any:
             """Return the value of the key of a target or a parameter."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios and studies that come with Railyard, by name (`first-train`) or by folder (`01_first_train`)."""
+"""Bundled scenarios and studies, by name (`first-train`) or by folder (`01_first_train`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["file_of", "named_files", "scenario_files"]
 
 
 def file_of(given: Path) -> Path:
-    """Return the file for an argument of a command, which is a path or the name of a scenario or study.
+    """Return the file for a command's argument: a path, or the name of a scenario or study.
 
     A path that exists always wins. A folder's name, such as 01_first_train, stands for its scenario.yaml or
     model.yaml. A path with a suffix or a folder in it is returned unchanged, even if no such file exists.
@@ -34,7 +34,7 @@ def file_of(given: Path) -> Path:
 
 
 def scenario_files() -> list[Path]:
-    """Return the files of scenarios and studies that come with Railyard, without their claims.yaml files."""
+    """Return the files of bundled scenarios and studies, without their claims.yaml files."""
     return sorted(path for path in EXPERIMENTS.glob("*/*.yaml") if path.name != "claims.yaml")
 
 

@@ -50,13 +50,13 @@ class PfcSettings(Model):
 
     @property
     def xon(self) -> int:
-        """Bytes of a class at or below which the sender resumes."""
+        """Threshold for resuming: the sender resumes when a class has at most this number of bytes."""
         return self.xoff_bytes // 2 if self.xon_bytes is None else self.xon_bytes
 
 
 @final
 class QueueSettings(Model):
-    """A queue of an output port, which drops an arriving frame that finds no room (tail drop).
+    """A queue of an output port; a full queue drops arriving frames (tail drop).
 
     Attributes:
         bytes: Bytes that may wait; None for no limit.
@@ -79,7 +79,7 @@ class QueueSettings(Model):
 
 @final
 class EcnSettings(Model):
-    """Congestion marks with two thresholds, in frames that wait behind a frame when it leaves its queue.
+    """Congestion marks with two thresholds on the queue depth, in frames behind a departing frame.
 
     Attributes:
         first_frames: Depth from which some frames are marked.
@@ -178,7 +178,7 @@ class LinkSettings(Model):
 
     @property
     def marking(self) -> Marking | None:
-        """Queue depths at which switches mark frames, or None; on lossy links ports to hosts mark too."""
+        """Queue depths for congestion marks, or None; on lossy links ports to hosts mark too."""
         if self.ecn is not None:
             return Marking(
                 self.ecn.first_frames, self.ecn.last_frames, self.ecn.percent / 100, to_hosts=self.lossy

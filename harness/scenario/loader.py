@@ -56,13 +56,13 @@ def read(document: Document) -> tuple[Scenario, Document]:
 
 
 def relocated(document: Document, location: Location, ex: RailyardError) -> ScenarioError:
-    """Return an error of a lower floor as a ScenarioError with the line of `location`, which caused it."""
+    """Return an error of a lower floor as a ScenarioError with the line of its cause, `location`."""
     return ScenarioError(document.at(in_file(document, location), ex.message), remedy=ex.remedy)
 
 
 @final
 class Lines:
-    """Calls functions, and adds to an error that they raise the line of the scenario that caused it."""
+    """Calls functions, and adds the line of the cause in the scenario to their errors."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -140,7 +140,7 @@ def _with_workload(document: Document, at: Location, topology: Any, variant: Any
 
 
 def _located(value: Any, folder: Path) -> Any:
-    """Return a value whose file names, relative to `folder`, are valid from the working directory.
+    """Return a value with `folder` joined to its file names, so that the working directory may differ.
 
     `{python: FILE.py:NAME}` in place of a plug-in's name becomes FILE.py:NAME.
     """
@@ -173,7 +173,7 @@ def _merged(base: Mapping[str, Any], variant: Any) -> Any:
 
 
 def _with_common(job: Any, common: Mapping[str, Any]) -> Any:
-    """Return a job whose collective has the keys of its variant's collective that the job does not set."""
+    """Return a job with the missing keys of its collective taken from its variant's collective."""
     own = job.get("collective", {}) if isinstance(job, dict) else None
     if isinstance(job, dict) and job.get("graph") is not None:
         common = {key: common[key] for key in GRAPH_KEYS if key in common}

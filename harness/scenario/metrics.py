@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, units and meanings of the metrics of a run, which harness.report computes from observations."""
+"""Names, units and meanings of a run's metrics; harness.report computes their values from observations."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class HostSettings(Model):
 
 @final
 class OwnProgram(Model):
-    """A user's P4 program that replaces a built-in program and has the tables and counters of that program.
+    """A user's replacement for a built-in P4 program, with the tables and counters of the built-in program.
 
     Attributes:
         file: FILE.p4, which p4c compiles, or FILE.json.
@@ -202,7 +202,7 @@ class Variant(Model):
 
     @property
     def cycles_allowed(self) -> bool:
-        """True if the plan is not checked for deadlock: the run is expected to deadlock, or it cannot."""
+        """True if the plan needs no check for deadlock: a deadlock is expected, or impossible."""
         return self.expect == "deadlock" or not self.link.may_deadlock
 
     @model_validator(mode="after")
@@ -282,7 +282,7 @@ class Assertion(Model):
 
     @property
     def relation(self) -> Literal["max", "min", "equals"]:
-        """Key of the limit that the assertion has."""
+        """Key of the assertion's limit."""
         return "max" if self.max is not None else "min" if self.min is not None else "equals"
 
     @property
@@ -301,7 +301,7 @@ class Assertion(Model):
 
 @final
 class Scenario(Model):
-    """A topology, variants that run on it, assertions about their metrics, and axes for `railyard sweep`."""
+    """A topology, variants to run on it, assertions about their metrics, and axes for `railyard sweep`."""
 
     name: Name
     title: str = ""

@@ -62,7 +62,7 @@ _Kind = Annotated[
 
 @final
 class Study(Model):
-    """Axes along which a scenario is repeated.
+    """Axes for repeated runs of a scenario.
 
     Attributes:
         set: Values of each axis, by the scenario key that they replace, such as `link.detect_us`.

@@ -39,7 +39,7 @@ class GraphSettings(Model):
         return self
 
     def __hash__(self) -> int:
-        """Return a hash of the file, `signals` and the names of operations, which are unhashable mappings."""
+        """Return a hash of the file, `signals` and the ids of the operations (unhashable mappings)."""
         return hash((self.file, self.signals, tuple(str(row.get("id")) for row in self.operations)))
 
     def read(self, name: str) -> Graph:
@@ -80,7 +80,7 @@ def _json(path: str) -> Any:
 
 
 def refused(settings: GraphSettings, document: Document, location: Location, ex: GraphError) -> ScenarioError:
-    """Return a GraphError as a ScenarioError that names the file, the line and the key.
+    """Return a GraphError as a ScenarioError with the file, the line and the key.
 
     `location` is the location of the graph in the scenario's document.
     """

@@ -19,7 +19,7 @@ Weight = Annotated[int, Field(ge=0, le=1000)]
 
 @final
 class MixSettings(Model):
-    """Weights with which a borrower draws the kind of its next operation.
+    """Weights of the kinds of operations in a borrower's random choice of its next operation.
 
     Attributes:
         load: Loads of `size` bytes.
@@ -40,7 +40,7 @@ class MixSettings(Model):
 
 @final
 class PoolSettings(Model):
-    """Memory that NPUs borrow from CPUs and from each other, and the operations on that memory.
+    """Memory borrowed by NPUs from CPUs and other NPUs, and the operations on borrowed memory.
 
     Attributes:
         lenders: Names of the nodes that lend memory, CPUs or NPUs.
@@ -89,5 +89,5 @@ class PoolSettings(Model):
 
     @property
     def weights(self) -> Mix:
-        """Weights and size of the operations, in the form that borrowers take."""
+        """Weights and size of the operations, as a Mix for borrowers."""
         return Mix(**self.mix.model_dump(), size=self.size)
