@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that Railyard adds to the Mininet command line of a running fabric.
+"""Additional commands for the Mininet command line of a running fabric.
 
 Modules:
 

@@ -81,7 +81,7 @@ FRAME_OPTIONS = ("--bucket", "--route", "--psn", "--payload-bytes", "--set", "--
 
 
 def frame_order(line: str) -> Order:
-    """Return the frame that the words after the command `craft` describe; TestbedError for invalid words."""
+    """Return the frame described by the words after the command `craft`; TestbedError for invalid words."""
     given = _parser().parse_args(words_of(line, "craft SOURCE DESTINATION [options]", 2, 100))
     return Order(
         source=given.source,

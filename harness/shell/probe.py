@@ -53,7 +53,7 @@ class Sighting:
 @final
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All sightings of a frame in order of time, and the host that received it; None if no host did."""
+    """All sightings of a frame in order of time, and its receiving host; None if no host received it."""
 
     sightings: tuple[Sighting, ...]
     host: str | None
@@ -135,7 +135,7 @@ def _place(endpoint: str) -> tuple[str, int | None]:
 
 
 def _identity(frame: bytes) -> bytes:
-    """Return the bytes of a frame that no switch changes: addresses of the NTH, and all behind the NTH."""
+    """Return the bytes of a frame unchanged by switches: addresses of the NTH, and all behind the NTH."""
     head = _HEADS[frame[15] & 0xF == CFG_SOURCE_ROUTE]
     return frame[head - 8 : head - 4] + frame[head:]
 
