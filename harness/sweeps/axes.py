@@ -59,7 +59,7 @@ def with_values(document: Document, point: Point) -> Document:
 
 
 def _assigned(document: Document, node: Any, steps: Sequence[str], value: Any, key: str) -> Any:
-    """Return a copy of a document's node in which the value at `steps` is replaced by `value`."""
+    """Return a copy of a document's node with `value` in place of the value at `steps`."""
     if not steps:
         return value
     step, *rest = steps

@@ -43,7 +43,7 @@ class Case:
         """Return the faults of the case.
 
         The n-th target fails at the time of the variant's n-th fault, further targets at the time of the
-        last.
+        last fault.
         """
         if self.drawn:
             return self.drawn
@@ -91,7 +91,7 @@ def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Ca
 
 
 def _random_case(links: Sequence[str], latest_us: float, count: int, seed: int, run: int) -> Case:
-    """Return case number `run` of random faults, which strike `count` different links until `latest_us`.
+    """Return case number `run` of random faults, on `count` different links until `latest_us`.
 
     With a probability of one half, a link goes down for good; otherwise it flaps, loses frames or slows down.
     """

@@ -27,7 +27,7 @@ _LOOPBACK = "127.0.0.1"
 
 @final
 class RayCluster:
-    """Executor on a Ray cluster, which gives each task one processor and `memory_bytes` of memory.
+    """Executor on a Ray cluster, with one processor and `memory_bytes` of memory for each task.
 
     Each node needs Railyard, and the scenario files at the paths of this machine. A Ray process serves many
     tasks.
@@ -90,7 +90,7 @@ class RayCluster:
                     yield Done(run, lost=f"Ray lost it {TRIES} times: {str(ex).splitlines()[0]}")
 
     def close(self) -> None:
-        """Disconnect from the cluster, which ends all tasks; stop a cluster that was started here."""
+        """Disconnect from the cluster and end all tasks; stop a cluster started by this executor."""
         self._ray.shutdown()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out the runs of a study that have no result yet, healthy runs first."""
+"""Carry out the remaining runs of a study, healthy runs first."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Results(Protocol):
 @final
 @dataclass(slots=True)
 class Conducted:
-    """Runs of a study that have no result.
+    """Runs of a study left without a result.
 
     `lost` runs were tried, but their processes died or this machine failed. `late` runs were left out,
     because all their faults would come after the end of the healthy run.
@@ -70,7 +70,7 @@ def conduct(
     stop: Stop = lambda: False,
     note: Callable[[Done], None] = lambda _: None,
 ) -> Conducted:
-    """Carry out the runs that have no result yet, healthy runs first.
+    """Carry out the runs without a result, healthy runs first.
 
     Args:
         runs: All runs of the study.
@@ -98,7 +98,7 @@ def conduct(
 def carry_out(
     tasks: Sequence[Task], results: Results, executor: Executor, stop: Stop = lambda: False
 ) -> Iterator[Done]:
-    """Carry out the tasks that have no result yet, each key once; store the results and yield each task."""
+    """Carry out the tasks without a result, each key once; store the results and yield each task."""
     missing = {task.key: task for task in tasks if results.get(task.key) is None}
     for done in executor.results([*missing.values()], stop):
         if not done.lost:
@@ -107,7 +107,7 @@ def carry_out(
 
 
 def late_runs(runs: Sequence[Run], results: Results) -> list[Run]:
-    """Return the runs whose faults would all come after the end of the corresponding healthy run."""
+    """Return the runs with all faults after the end of the corresponding healthy run."""
     healthy = [run for run in runs if run.case is not None and not run.case.targets]
     ends = {_place(run): result for run in healthy if (result := results.get(run.key)) is not None}
     return [
@@ -139,7 +139,7 @@ def shard_of(runs: Sequence[Run], number: int, count: int) -> list[Run]:
 
 
 def memory_of(runs: Sequence[Run], path: Path) -> int:
-    """Return the memory in bytes of a process that carries out the largest of the runs.
+    """Return the memory in bytes of a process for the largest of the runs.
 
     The largest run has the largest product of nodes and elements. Return 0 if it cannot be prepared.
     """
@@ -170,7 +170,7 @@ def local_executor(plan: StudyPlan, jobs: int, runs: int) -> Executor:
 
 
 def work_of(plan: StudyPlan, path: Path | None = None) -> Work:
-    """Return a function that carries out a run of a study; `path` replaces the plan's scenario file."""
+    """Return a function to carry out a run of a study; `path` replaces the plan's scenario file."""
     return partial(execute, path=path or plan.path)
 
 

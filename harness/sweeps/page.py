@@ -128,7 +128,7 @@ def distributions(records: Sequence[Record], axes: Sequence[str] = ()) -> str:
 
 
 def _names(points: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> list[str]:
-    """Return the axes with several values that are not all numbers."""
+    """Return the axes with several values, not all of them numbers."""
     return [
         axis
         for axis in axes
@@ -142,7 +142,7 @@ def _number(value: Any) -> bool:
 
 
 def _numeric(groups: Sequence[Group], axes: Sequence[str]) -> list[str]:
-    """Return the axes with several values that are all numbers."""
+    """Return the axes with several values, all of them numbers."""
     return [
         axis
         for axis in axes
@@ -158,7 +158,7 @@ def _label(group: Group, axes: Sequence[str], without: Sequence[str] = ()) -> st
 
 
 def _bands(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
-    """Yield a chart for each metric, over the first axis whose values are numbers."""
+    """Yield a chart for each metric over the first numeric axis."""
     numeric = _numeric(groups, axes)
     if not numeric:
         return
@@ -187,7 +187,7 @@ def _bands(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
 
 
 def _intervals(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
-    """Yield a figure of each metric, with a row for each value of the axes whose values are text."""
+    """Yield a figure of each metric, with a row for each value of the non-numeric axes."""
     names = _names([group.point for group in groups], axes)
     if not names:
         return

@@ -42,7 +42,7 @@ class Run:
 
     @property
     def variant(self) -> Variant:
-        """The variant that runs."""
+        """The variant to run."""
         return self.scenario.variants[0]
 
     @property
@@ -197,7 +197,7 @@ def _faulty(document: Document, key: str, value: Any) -> bool:
 
 
 def _joined(own: Study, options: Study) -> Study:
-    """Return the axes of the file joined with the axes of the options, which override axes of the file."""
+    """Return the axes of the file, overridden and extended by the axes of the options."""
     given = {key: getattr(options, key) for key in options.model_fields_set}
     return own.model_copy(update={**given, "set": {**own.set, **options.set}})
 
@@ -224,7 +224,7 @@ def _chosen(
 
 
 def _alone(scenario: Scenario, name: str) -> Scenario:
-    """Return the scenario with one variant, and the assertions about that variant alone."""
+    """Return the scenario with one variant, and the assertions about this variant alone."""
     about = tuple(item for item in scenario.assertions if variants_of(item) == {name})
     return scenario.model_copy(
         update={"variants": (scenario.variant(name),), "assertions": about, "study": None}
@@ -232,7 +232,7 @@ def _alone(scenario: Scenario, name: str) -> Scenario:
 
 
 def variants_of(assertion: Assertion) -> set[str]:
-    """Return the names of the variants whose metrics an assertion compares."""
+    """Return the names of the variants compared by an assertion."""
     return {metric.partition(".")[0] for metric in assertion.metrics}
 
 

@@ -47,7 +47,7 @@ class Spread:
 @final
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs of a study that differ only in seed and in the targets that fail.
+    """Runs of a study that differ only in seed and failed targets.
 
     Attributes:
         variant: Variant of the runs.

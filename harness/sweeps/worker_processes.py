@@ -43,7 +43,7 @@ class Task(Protocol):
 
     @property
     def key(self) -> str:
-        """Hash of all inputs of the task, under which its result is stored."""
+        """Hash of all inputs of the task; key of its stored result."""
         ...
 
     @property
@@ -55,7 +55,7 @@ class Task(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A task that has ended: the text of its result file, or the reason (`lost`) for having no result."""
+    """An ended task: the text of its result file, or the reason (`lost`) for having no result."""
 
     run: Task
     text: str = ""
@@ -76,7 +76,7 @@ class Executor(Protocol):
 
 @final
 class InProcess:
-    """Executor that carries out tasks one after the other in this process."""
+    """Executor in this process, one task after the other."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -94,9 +94,9 @@ class InProcess:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Hide the main module, so that a spawned process does not run the caller's script again.
+    """Hide the main module, to keep spawned processes from running the caller's script again.
 
-    Tasks do not need it, because they name their code by file or entry point.
+    Tasks do not need the main module, because they name their code by file or entry point.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -141,7 +141,7 @@ class _Worker:
 
 @final
 class LocalPool:
-    """Executor in at most `jobs` processes of this machine, which live until the pool is closed."""
+    """Executor in at most `jobs` processes of this machine, alive until the pool is closed."""
 
     def __init__(self, work: Work, jobs: int) -> None:
         self._work = work
