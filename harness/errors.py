@@ -21,7 +21,7 @@ class ScenarioError(RailyardError):
 
     @classmethod
     def joined(cls, errors: Iterable[str]) -> "ScenarioError":
-        """Return a single error whose message has one line for each message in `errors`."""
+        """Return a single error with one line for each message in `errors`."""
         return cls("\n".join(errors))
 
 
@@ -44,7 +44,7 @@ class LabError(RailyardError):
 
 
 class MissingProgramError(LabError):
-    """A program that a lab needs is not installed on this machine."""
+    """A program needed by a lab is not installed on this machine."""
 
     of_machine: ClassVar[bool] = True
 
