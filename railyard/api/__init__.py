@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of the public Python API, whose names are imported from `railyard`.
+"""Modules of the public Python API; import their names from `railyard`.
 
 Modules:
 

@@ -16,7 +16,7 @@ Names = str | Iterable[str]
 
 @final
 class TrafficGraph:
-    """A traffic graph to which each call of a method adds an operation; the call returns its name.
+    """A traffic graph, built by method calls; each call adds an operation and returns its name.
 
     `operations` has the rows of `graph: {operations: ...}` in a scenario. Times are in microseconds, sizes
     and offsets in bytes; docs/use/graphs.md explains every argument.
@@ -27,7 +27,7 @@ class TrafficGraph:
         self.operations: list[dict[str, Any]] = []
 
     def send(self, source: str, target: str, size: int, *, after: Names = (), **keys: Any) -> str:
-        """Add a send of `size` bytes from `source` to `target`, which begins when all of `after` have ended.
+        """Add a send of `size` bytes from `source` to `target`; it begins after the operations `after` end.
 
         `keys` are id, read, write, combine, tag, at_us, delay_us, compute_us, unit.
         """

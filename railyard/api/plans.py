@@ -63,7 +63,7 @@ def entries(plan: Plan, node: str) -> list[Record]:
 def trace(
     plan: Plan, source: str, destination: str, *, bucket: int = 0, cut: Collection[str] = ()
 ) -> list[Record]:
-    """Follow a data frame through the switches of a fabric, each of which runs its P4 program on the frame.
+    """Follow a data frame hop by hop through the P4 programs of a fabric's switches.
 
     Args:
         plan: Plan whose entries fill the tables.

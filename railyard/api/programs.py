@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A P4 program of the user's own on a fabric in virtual time, which sends and receives any frames."""
+"""Run a P4 program of the user's own on a fabric in virtual time; send and receive any frames."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class ProgramTestbed:
 
     @property
     def address(self) -> str:
-        """HOST:PORT of the P4Runtime server, which serves every switch under its device id."""
+        """HOST:PORT of the P4Runtime server; every switch answers under its device id."""
         return self._bed.address
 
     def send(self, host: str, frame: bytes) -> None:
-        """Send a frame, which may be any bytes, from a host to its switch now.
+        """Send a frame of any bytes from a host to its switch now.
 
-        The host behind port 0 of an endpoint has the name of the endpoint; a host of the graph has its own.
+        The host behind port 0 has the name of the endpoint; a host of the graph has its own name.
         """
         self._host(host).waiting.append((bytes(frame), 0))
         self._bed.attach(host, self._host(host))
@@ -55,11 +55,11 @@ class ProgramTestbed:
         self._bed.run(None if until_us is None else round(until_us * 10**6))
 
     def received(self, host: str) -> list[bytes]:
-        """Return the frames that reached a host, in the order of arrival."""
+        """Return the frames received by a host, in the order of arrival."""
         return [frame for _, frame in self._host(host).arrived]
 
     def entries(self, node: str) -> list[Record]:
-        """Return the table entries that a switch holds now, read back over P4Runtime."""
+        """Return the current table entries of a switch, read back over P4Runtime."""
         self.fabric.node(node)
         return [entry_record(node, entry) for entry in self._booted.client.read(node)]
 
@@ -130,7 +130,7 @@ def exchange(
     hosts: Collection[str] = (),
     seconds: float = 30.0,
 ) -> list[Record]:
-    """Send frames from hosts into a fabric that `railyard up` runs, and return the frames that reach hosts.
+    """Send frames from hosts into a fabric run by `railyard up`, and return the frames received by hosts.
 
     Args:
         address: HOST:PORT that `railyard up` prints.

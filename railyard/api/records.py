@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as lists of dicts, which `pandas.DataFrame(records)` accepts unchanged."""
+"""Tables as lists of dicts, ready for `pandas.DataFrame(records)`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Record = dict[str, Any]
 
 @final
 class _Renamed(Record):
-    """A record whose KeyError for a former column name tells the present name."""
+    """A record with renamed columns: the KeyError for a former name tells the present name."""
 
     def __init__(self, values: Record, former: Mapping[str, str]) -> None:
         super().__init__(values)
@@ -35,7 +35,7 @@ class _Renamed(Record):
 
 
 def renamed(values: Record, **former: str) -> Record:
-    """Return a record whose KeyError for a former column name tells the present name.
+    """Return a record with renamed columns: the KeyError for a former name tells the present name.
 
     `former` has the present name of each former column.
     """

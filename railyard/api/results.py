@@ -70,7 +70,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """True if all assertions hold, including the assertion that the data of every NPU is correct."""
+        """True if all assertions hold, including the correctness of every NPU's data."""
         return self.verdict.passed
 
     @property
@@ -130,7 +130,7 @@ class Result:
         ]
 
     def timeline(self, variant: str | None = None) -> list[Record]:
-        """Return the data that reached NPUs over time: variant, time_us (start of a bin), bytes, gbps."""
+        """Return the data received by NPUs over time: variant, time_us (start of a bin), bytes, gbps."""
         return [
             {
                 "variant": name,
@@ -210,7 +210,7 @@ class Result:
         return [*incidents_of(self._chosen(variant))]
 
     def incident_ranks(self, variant: str | None = None) -> list[Record]:
-        """Return the longest time in which each rank received nothing between a fault and the next fault.
+        """Return each rank's longest time without received data between a fault and the next fault.
 
         Returns:
             Records of variant, fault, fault_us, job, rank, node, stall_us, finished_us (None if the rank did
@@ -231,7 +231,7 @@ class Result:
         return [*blasts_of(self._chosen(variant))]
 
     def incidents_json(self) -> str:
-        """Return all incidents with nodes and ranks, as the JSON that `railyard run --incidents` writes."""
+        """Return all incidents with nodes and ranks, as the JSON of `railyard run --incidents`."""
         return incidents_json(self.scenario.name, self.runs)
 
     def _recorded(self, variant: str | None) -> Sequence[RunRecord]:
@@ -345,11 +345,11 @@ class Result:
         return draw_links(self.fabric, busy_share(run), cut)
 
     def to_json(self) -> str:
-        """Return the text of result.json, which is equal for equal scenarios and seeds."""
+        """Return the text of result.json, equal for equal scenarios and seeds."""
         return to_json(self.verdict)
 
     def report(self) -> str:
-        """Return the text of report.html, a page that needs no other file."""
+        """Return the text of report.html, a self-contained page."""
         return report_html(
             self.scenario,
             self.verdict,

@@ -147,7 +147,7 @@ def execute(
 
 
 def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario, Document]:
-    """Return a checked scenario, and the document whose lines or keys its errors name."""
+    """Return a checked scenario, and its document (for the lines or keys in error messages)."""
     if isinstance(scenario, str | Path):
         return read_scenario(file_of(Path(scenario)))
     if isinstance(scenario, Scenario):
@@ -156,7 +156,7 @@ def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario
 
 
 def _command(scenario: object, variant: str | Sequence[str] | None, seed: int | None) -> str:
-    """Return the shell command that repeats the run, or a Python call for a scenario without a file."""
+    """Return the shell command to repeat the run, or a Python call for a scenario without a file."""
     path = str(scenario) if isinstance(scenario, str | Path) else None
     if path is not None:
         names = (variant,) if isinstance(variant, str) else variant or ()

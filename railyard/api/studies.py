@@ -60,7 +60,7 @@ class Study:
         return Drawing(distributions(self.records(), axes_of(self.results)) + "\n")
 
     def report(self) -> str:
-        """Return the text of report.html, a page that needs no other file."""
+        """Return the text of report.html, a self-contained page."""
         scenario = self.plan.scenario
         axes = axes_of(self.results)
         about = "; ".join([f"{len(values)} values of {key}" for key, values in self.plan.study.set.items()])

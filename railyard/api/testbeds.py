@@ -33,7 +33,7 @@ _PROCESSING_PS = 5 * 10**6
 @final
 @dataclass(slots=True)
 class ManualHost:
-    """The host of an endpoint, which sends the frames in `waiting` and keeps arriving frames.
+    """The host of an endpoint: sends the frames in `waiting`, and keeps arriving frames.
 
     `waiting` has (frame, virtual lane), `arrived` (time in ps, frame).
     """
@@ -55,7 +55,7 @@ class ManualHost:
 
 @final
 class Testbed:
-    """A running fabric whose tables contain a plan, made by `testbed`; time passes only in `run`."""
+    """A running fabric with the tables of a plan, made by `testbed`; time passes only in `run`."""
 
     __test__ = False
 
@@ -73,7 +73,7 @@ class Testbed:
 
     @property
     def address(self) -> str:
-        """HOST:PORT of the P4Runtime server, which serves every switch under its device id."""
+        """HOST:PORT of the P4Runtime server; every switch answers under its device id."""
         return self._bed.address
 
     @property
@@ -126,7 +126,7 @@ class Testbed:
         self._bed.run(None if until_us is None else round(until_us * 10**6))
 
     def received(self, node: str | None = None) -> list[Record]:
-        """Return the frames that reached endpoints: node, time_us, source, psn, bucket, bytes.
+        """Return the frames received by endpoints: node, time_us, source, psn, bucket, bytes.
 
         Args:
             node: Name of an endpoint; None means all endpoints.
@@ -160,7 +160,7 @@ class Testbed:
         ]
 
     def entries(self, node: str) -> list[Record]:
-        """Return the table entries that a switch holds now, read back over P4Runtime."""
+        """Return the current table entries of a switch, read back over P4Runtime."""
         self.fabric.node(node)
         return [entry_record(node, entry) for entry in self._booted.client.read(node)]
 
