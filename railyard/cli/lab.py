@@ -202,7 +202,7 @@ def restore(
     folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
     lab_name: Annotated[str, _LAB] = "",
 ) -> None:
-    """Replace your files by files with which a stage passes, so that you can continue with the next stage.
+    """Replace your files by the solution of a stage, to continue with the next stage.
 
     Your own file is kept as FILE.before, and your progress records the replacement.
     """

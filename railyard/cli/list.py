@@ -123,7 +123,7 @@ def _family_document(family: Family[...]) -> dict[str, Any]:
 
 
 def _files() -> dict[str, list[tuple[str, str, str]]]:
-    """Return name, file and title of each scenario and of each study that comes with Railyard."""
+    """Return name, file and title of each scenario and each study shipped with Railyard."""
     from harness.errors import ScenarioError
     from harness.scenario.document import name_of, title_of
     from harness.scenario.library import scenario_files

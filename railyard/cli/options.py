@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several verbs share: testbeds, switches, and a fabric by name, `--dims` and `--param`."""
+"""Options shared by several verbs: testbeds, switches, and a fabric by name, `--dims` and `--param`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def _topologies(incomplete: str) -> list[str]:
-    """Return the names of topologies that begin with `incomplete`, for the completion of a shell."""
+    """Return the names of topologies with the prefix `incomplete`, for completion in a shell."""
     from topologies.families.registry import names
 
     return [name for name in names() if name.startswith(incomplete)]
@@ -109,7 +109,7 @@ def page_server() -> Callable[..., AbstractContextManager[str]]:
 
 
 def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
-    """Build the fabric that a command line names.
+    """Build the fabric named on a command line.
 
     Args:
         name: Name of a topology, a file with a fabric, or FILE.py:NAME.

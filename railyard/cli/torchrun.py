@@ -153,7 +153,7 @@ def torchrun(
 
 @contextmanager
 def _page(port: int) -> Iterator[Session]:
-    """Serve a page that shows the records of a run, print its address, and yield its session."""
+    """Serve a page with the records of a run, print its address, and yield its session."""
     serving = page_server()
     from railyard.web.session import Session
 

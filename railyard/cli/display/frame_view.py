@@ -33,7 +33,7 @@ _PAYLOAD_BYTES = 32
 
 
 def frame_view(fabric: Fabric, frame: bytes) -> Iterator[Text]:
-    """Yield the lines that show a frame: name, bytes and fields of each header, then the payload."""
+    """Yield a frame as lines of text: name, bytes and fields of each header, then the payload."""
     yield Text(f"{len(frame)} bytes", style="bold")
     for part in parts(fabric, frame):
         own = frame[part.start : part.stop]

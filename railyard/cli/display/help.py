@@ -15,10 +15,10 @@ __all__ = ["Command", "Group", "man_page"]
 
 
 class Command(TyperCommand):
-    """A verb of the command line, whose help shows no type for flags and prints brackets unchanged."""
+    """A verb of the command line; its help shows no type for flags and prints brackets unchanged."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters in the form that help and manual page show."""
+        """Return the parameters in the form for help and manual page."""
         return _shown(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -34,7 +34,7 @@ class Group(TyperGroup):
     """A group of verbs, with help in the form of `Command`."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters in the form that help and manual page show."""
+        """Return the parameters in the form for help and manual page."""
         return _shown(super().get_params(ctx))
 
 
@@ -94,6 +94,6 @@ def _verb(name: str, verb: Any) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text with escaped characters, so that troff reads none of them as a command."""
+    """Return text escaped for troff, to be printed unchanged."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -39,7 +39,7 @@ _err = Console(stderr=True, highlight=False)
 
 
 def out() -> Console:
-    """Return the console for results, which is as wide as the terminal or COLUMNS, else 160 columns."""
+    """Return the console for results, as wide as the terminal or COLUMNS, else 160 columns."""
     console = Console(highlight=False)
     if console.is_terminal or "COLUMNS" in os.environ:
         return console

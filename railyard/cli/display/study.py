@@ -150,7 +150,7 @@ def _print_comparisons(console: Console, compared: Sequence[Comparison]) -> None
 
 
 def _print_late(console: Console, late: Sequence[Run]) -> None:
-    """Print the runs that were left out because their faults come after the end of the healthy run."""
+    """Print the runs left out because their faults come after the end of the healthy run."""
     counts: dict[str, list[Run]] = {}
     for run in late:
         counts.setdefault(run.variant.name, []).append(run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary that `railyard run` prints after the last variant."""
+"""Print the summary of `railyard run` after the last variant."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MEASURED: Mapping[str, Callable[[Measured], str]] = {
 
 
 def print_failed(result: Result, console: Console) -> None:
-    """Print the assertions that fail, each with its value and its limit."""
+    """Print the failed assertions, each with its value and its limit."""
     for item in result.assertions:
         if item.verdict == "fails":
             words = f"{escape(item.name)}: {item.shown_value} against {item.limit}"

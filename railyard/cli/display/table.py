@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that fit any width: text wraps between words, numbers and names stay whole, no text is cut."""
+"""Print tables in any width: text wraps between words, numbers and names stay whole, no text is cut."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def print_table(
 def _widths(
     headings: Sequence[str], columns: Sequence[Sequence[Text]], whole: Sequence[bool], room: int
 ) -> list[int] | None:
-    """Return a width for each column that breaks no word, or None if `room` is too small for that."""
+    """Return a width for each column without breaking a word, or None if `room` is too small."""
     least, cells, most = [], [], []
     for heading, column, kept in zip(headings, columns, whole, strict=True):
         lengths = [cell_len(cell.plain) for cell in column]
@@ -94,7 +94,7 @@ def _grown(widths: Sequence[int], wanted: Sequence[int], room: int) -> list[int]
 
 
 def _folded(widths: Sequence[int], columns: Sequence[Sequence[Text]]) -> list[int]:
-    """Return the widths of the columns with cells that wrap."""
+    """Return the widths of the columns with wrapped cells."""
     lengths = [max((cell_len(cell.plain) for cell in column), default=0) for column in columns]
     return [width for width, length in zip(widths, lengths, strict=True) if width < length]
 

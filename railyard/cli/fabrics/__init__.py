@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs that show, scan or run a fabric: `railyard show`, `scan`, `up`, `clean`.
+"""Verbs to show, scan or run a fabric: `railyard show`, `scan`, `up`, `clean`.
 
 up_mininet.py    the part of `up` for the Mininet testbed
 up_machines.py   the part of `up` for a fabric over several machines

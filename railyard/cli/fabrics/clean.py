@@ -27,7 +27,7 @@ def clean(
         typer.Option("--local", help="skip runs over several machines that were started on this machine"),
     ] = False,
 ) -> None:
-    """Remove the namespaces and processes that killed Mininet runs have left; needs root.
+    """Remove the namespaces and processes left by killed Mininet runs; needs root.
 
     Leftovers of a run over several machines are removed on the other machines by ssh.
 

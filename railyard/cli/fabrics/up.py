@@ -256,7 +256,7 @@ def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted, *, tap: bo
 
 
 def _welcome(fabric: Fabric, testbed: EmbeddedTestbed, entries: int) -> Iterator[str]:
-    """Yield lines about the ways in which clients reach the switches and hosts of an embedded fabric."""
+    """Yield lines about access to an embedded fabric: P4Runtime address, device ids, host ports."""
     first, last = fabric.nodes[0], fabric.nodes[-1]
     yield f"{fabric.name}: {len(fabric.nodes)} switches, {entries} table entries"
     yield f"P4Runtime: {testbed.address}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of `railyard up` for a Mininet fabric that is divided among several machines."""
+"""The part of `railyard up` for a Mininet fabric divided among several machines."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def launch_on_mininet(testbed: MininetTestbed, plan: Plan, words: list[str]) -> 
 
 @final
 class _Serving:
-    """A thread that serves a testbed; `check` raises the thread's error in the caller's thread."""
+    """Serves a testbed in a thread; `check` raises the thread's error in the caller's thread."""
 
     def __init__(self, testbed: MininetTestbed | MachinesTestbed, running: Booted) -> None:
         self.running = running
@@ -141,7 +141,7 @@ def _account(testbed: MininetTestbed, before: Any) -> Iterator[str]:
 
 
 def _instead_of_ping(net: Any) -> str:
-    """Return the text that replaces `ping` and similar commands on hosts without an IP address."""
+    """Return the text printed in place of `ping` and similar commands on hosts without an IP address."""
     first, last = net.hosts[0].name, net.hosts[-1].name
     return "\n".join(
         [

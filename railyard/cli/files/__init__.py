@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs that export or import files: `railyard bundle`, `export`, `import`.
+"""Verbs to export or import files: `railyard bundle`, `export`, `import`.
 
 foreign.py   imports files of other tools given to `railyard run`
 """

@@ -124,7 +124,7 @@ def replay(path: Path, folder: Path | None) -> bool:
 
 
 def _links(scenario: Scenario, captures: Iterable[str]) -> list[str]:
-    """Return the names of the links of captures, which are named VARIANT-LINK."""
+    """Return the link names of captures named VARIANT-LINK."""
     variants = sorted((variant.name for variant in scenario.variants), key=len, reverse=True)
     of = {name: next((v for v in variants if name.startswith(f"{v}-")), "") for name in captures}
     return [*dict.fromkeys(name.removeprefix(f"{variant}-") for name, variant in of.items() if variant)]

@@ -242,7 +242,7 @@ def craft(
 
 
 def _exchange(address: str, entry: End, frame: bytes, count: int) -> bool:
-    """Send a frame into a running fabric, print frames that reach hosts, and return if there are any."""
+    """Send a frame into a running fabric, print the frames received by hosts, and return if there are any."""
     from harness.frames.exchange import Departure, exchange, vl_of
     from railyard.cli.frames.send import print_arrivals
     from topologies import HOST_PORT

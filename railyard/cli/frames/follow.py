@@ -87,7 +87,7 @@ def follow(
 
 
 def entry_of(fabric: Fabric, text: str) -> End:
-    """Return the port that a text NODE:PORT names; raise a usage error if there is no such port."""
+    """Return the port named by a text NODE:PORT; raise a usage error if there is no such port."""
     from topologies import End
 
     node, _, number = text.partition(":")

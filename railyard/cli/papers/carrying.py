@@ -22,10 +22,10 @@ __all__ = ["runner_of", "say_written", "write_results"]
 def runner_of(
     kept: FigureStore, checks: Sequence[Check], jobs: int, ray: str | None
 ) -> Iterator[tuple[Runner, Callable[[object], None]]]:
-    """Yield a runner for the checks, and a function to call for each task that ends.
+    """Yield a runner for the checks, and a function to call at the end of each task.
 
     Args:
-        kept: Store of figures that have been computed before.
+        kept: Store of figures computed before.
         checks: Checks to run, whose progress is shown.
         jobs: Number of processes.
         ray: Address of a Ray cluster, `local` for a cluster on this machine; None for no cluster.

@@ -51,7 +51,7 @@ def _lanes(plan: Plan) -> Iterator[str]:
 
 
 def _single_paths(plan: Plan) -> Iterator[str]:
-    """Yield a line with the number of pairs that have a single permitted path, in a mesh without switches."""
+    """Yield a line with the number of pairs with a single permitted path, in a mesh without switches."""
     from controller.paths.single_paths import pairs_with_one_path
     from controller.paths.source_route import MAX_INSTRUCTIONS
     from controller.schemes.registry import scheme_of

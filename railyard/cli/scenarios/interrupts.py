@@ -17,7 +17,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @final
 class Interrupts:
-    """Context that handles Ctrl-C and SIGTERM: it notes a first signal, and exits at the second.
+    """Handles Ctrl-C and SIGTERM as a context: the first signal is noted, the second ends the process.
 
     At the first signal, `words` are printed. `code` is the exit code for the signal, 0 without a signal.
     """

@@ -297,7 +297,7 @@ class _Bench:
             print_failed(result.verdict, Console(stderr=True))
 
     def _history(self) -> History | None:
-        """Return a history that keeps the records of a run for a trace; None without `--trace`."""
+        """Return a history for the records of a traced run; None without `--trace`."""
         if self.trace is None:
             return None
         from harness.recording.history import History
@@ -329,7 +329,7 @@ class _Bench:
         self.code = max(self.code, exit_code(error))
 
     def write(self, json_to: str, incidents: str, junit: Path | None) -> None:
-        """Write results and incidents of all scenarios that ran, and JUnit XML.
+        """Write results and incidents of all finished scenarios, and JUnit XML.
 
         The JSON documents of several scenarios are written one after the other.
         """

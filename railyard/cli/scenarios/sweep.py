@@ -209,7 +209,7 @@ def _first_line(plan: StudyPlan, runs: Sequence[Run], missing: int, jobs: int, r
 
 
 def _executor(plan: StudyPlan, jobs: int, runs: Sequence[Run], ray: str | None) -> Executor:
-    """Return an executor for the runs, after checking that local processes have enough memory."""
+    """Check the memory for local processes, and return an executor for the runs."""
     from harness.sweeps.conduct import local_executor, memory_of, work_of
 
     processes = min(jobs, len(runs))
@@ -228,7 +228,7 @@ def _executor(plan: StudyPlan, jobs: int, runs: Sequence[Run], ray: str | None) 
 def _options(
     axes: Sequence[str], seeds: str, fail_each: Sequence[str], combine: Combine | None, sample: int | None
 ) -> Study:
-    """Return the axes that options of the command give; raise a usage error for an invalid option."""
+    """Return the axes given by options of the command; raise a usage error for an invalid option."""
     from pydantic import ValidationError
 
     from harness.scenario.study import Study
@@ -289,7 +289,7 @@ def _shard(text: str) -> tuple[int, int] | None:
 
 
 def _command(file: Path) -> str:
-    """Return the command for the report: that of this process, or one with `file` for a call in Python."""
+    """Return the command for the report: this process's command, or `sweep FILE` for a call in Python."""
     words = sys.argv[1:] if sys.argv[1:2] == ["sweep"] else ["sweep", str(file)]
     dropped = ("--out", "--jobs", "--ray", "--shard")
     kept = [
