@@ -40,7 +40,7 @@ def now() -> float:
 
 
 def note(**values: float) -> None:
-    """Add values such as `loss` to the calling rank's last training step, which an optimizer step ended."""
+    """Add values such as `loss` to the calling rank's last training step (ended by an optimizer step)."""
     current().note("values", values)
 
 

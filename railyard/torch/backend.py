@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process group of the backend `railyard`, which carries out every collective on the fabric."""
+"""The process group of the backend `railyard`: every collective runs on the fabric."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _made: dict[str, int] = {}
 
 @final
 class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
-    """A process group whose members are ranks on a fabric."""
+    """A process group of ranks on a fabric."""
 
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta, name: str) -> None:
         super().__init__(rank, size)
@@ -320,7 +320,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         return FabricWork(self._process, number, timeout, tensors, finish)
 
     def _averaging(self, tensors: Tensors, opts: Any) -> Callable[[bytes], None]:
-        """Return a function that writes a result into tensors, divided by the group's size for an average."""
+        """Return a writer of results into tensors; for an average, it divides by the group's size."""
         if opts.reduceOp != dist.ReduceOp.AVG:
             return _filling(tensors)
 
@@ -335,7 +335,7 @@ class FabricProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         return finish
 
     def _ranks(self) -> tuple[int, ...]:
-        """Return the rank in the run of each member, which the members have published in the store."""
+        """Return each member's rank in the run, as published by the members in the store."""
         if self._members is None:
             values = self._store.multi_get([f"railyard/{rank}" for rank in range(self._count)])
             pairs = [bytes(value).decode().split(" ", 1) for value in values]

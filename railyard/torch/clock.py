@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual clock of a rank, which computation and waiting advance."""
+"""The virtual clock of a rank, advanced by computation and waiting."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Clock:
 
 
 def counting(clock: Clock) -> Any:
-    """Return a context in which floating-point operations advance `clock`, by PyTorch's flop formulas.
+    """Advance `clock` by the floating-point operations in a context, by PyTorch's flop formulas.
 
     Attention on a CPU, for which PyTorch has no formula, counts like attention on a GPU. Operations of tensor
     subclasses such as DTensor count as the operations of their local tensors.
@@ -92,7 +92,7 @@ def counting(clock: Clock) -> Any:
 
 
 def _attention_on_a_processor() -> dict[Any, Callable[..., int]]:
-    """Return flop formulas for attention on a CPU, which are the formulas for attention on a GPU."""
+    """Return flop formulas for attention on a CPU, equal to the formulas for a GPU."""
     from torch import ops
     from torch.utils.flop_counter import flop_registry
 
@@ -106,6 +106,6 @@ def _attention_on_a_processor() -> dict[Any, Callable[..., int]]:
 
 
 def _is_meta(result: Any) -> bool:
-    """Return whether a result is a meta tensor, which has a shape but no data."""
+    """Return whether a result is a meta tensor (a shape without data)."""
     first = result[0] if isinstance(result, (tuple, list)) and result else result
     return bool(getattr(first, "is_meta", False))

@@ -76,7 +76,7 @@ class Trained:
 
     @property
     def failed(self) -> list[RankRecord]:
-        """Records of the ranks of the last round that did not finish the script without an error."""
+        """Records of the last round's ranks with a failed or unfinished script."""
         return [rank for rank in self.ranks if rank.outcome != "done"]
 
 
@@ -166,7 +166,7 @@ def _nodes(ready: Prepared, settings: Settings) -> tuple[str, ...]:
 
 @final
 class Availability:
-    """Times at which faults of a scenario take nodes down and up."""
+    """Down and up times of nodes, from the faults of a scenario."""
 
     def __init__(self, ready: Prepared, nodes: Sequence[str]) -> None:
         self._nodes = tuple(nodes)
@@ -178,7 +178,7 @@ class Availability:
                     self._changes[node].append((fault.at_ps, fault.event == "up"))
 
     def present(self, time_ps: int) -> list[str]:
-        """Return the nodes that work at a time."""
+        """Return the nodes working at a time."""
         return [node for node in self._nodes if self._works(node, time_ps)]
 
     def losses(self, nodes: Sequence[str], since_ps: int) -> dict[int, int]:
@@ -191,7 +191,7 @@ class Availability:
         return losses
 
     def returns(self, nodes: Sequence[str], since_ps: int) -> dict[int, str]:
-        """Return the times in ps at which ranks learn that a node outside of `nodes` works again."""
+        """Return the notices to ranks about repaired nodes outside of `nodes`, by time in ps."""
         return {
             at_ps + NOTICE_PS: f"{node} is back"
             for node in self._nodes
@@ -201,7 +201,7 @@ class Availability:
         }
 
     def enough(self, count: int, since_ps: int) -> int | None:
-        """Return the first time from `since_ps` on at which `count` nodes work; None if there is none."""
+        """Return the first time from `since_ps` on with `count` working nodes; None if there is none."""
         changes = chain.from_iterable(self._changes.values())
         times = [at_ps for at_ps, up in changes if up and at_ps > since_ps]
         return next(
@@ -259,7 +259,7 @@ def _processes(
 
 @final
 class _Stop:
-    """Function that kills the process of a rank; `ids` has the process id of each rank."""
+    """Kills the process of a rank when called; `ids` has the process id of each rank."""
 
     def __init__(self) -> None:
         self.ids: list[int] = []

@@ -57,7 +57,7 @@ class RankProcess:
     def store(
         self, request: str, keys: Sequence[str], values: Sequence[bytes] = (), timeout_ps: int | None = None
     ) -> Any:
-        """Send a request to the store that all ranks share, and return its answer.
+        """Send a request to the store shared by all ranks, and return its answer.
 
         Raises:
             RuntimeError: A key has no value within the timeout.
@@ -73,7 +73,7 @@ class RankProcess:
             self._tell("note", name, value)
 
     def end(self, why: str = "") -> None:
-        """Tell the fabric's process that the rank has ended; `why` is the reason if it failed."""
+        """Tell the fabric's process about the end of the rank; `why` is the reason of a failure."""
         with self._lock:
             self._tell("end", why)
 
@@ -92,12 +92,12 @@ _current: list[RankProcess] = []
 
 
 def set_current(process: RankProcess) -> None:
-    """Make `process` the rank that `current` returns in this process."""
+    """Make `process` the rank returned by `current` in this process."""
     _current[:] = [process]
 
 
 def current() -> RankProcess:
-    """Return the rank that this process is.
+    """Return the rank of this process.
 
     Raises:
         RuntimeError: The process was not started by `railyard torchrun`.

@@ -27,9 +27,9 @@ _TOTALS = ("delivered_bytes", "sent", "retransmitted", "received", "notices", "e
 
 @final
 class TrainingRecorder:
-    """A watch of the fabric (emulation.testbed.Watch) that passes records of a training run to sinks.
+    """Watches a fabric (emulation.testbed.Watch), and passes records of a training run to sinks.
 
-    Looking changes nothing: virtual time stands still meanwhile.
+    Watching changes nothing: virtual time stands still meanwhile.
 
     Args:
         sinks: Receivers of the records.
@@ -84,7 +84,7 @@ class TrainingRecorder:
         self.next_ps = self._session.now_ps + self._width_ps
 
     def on_note(self, rank: RankRecord, name: str, value: Any) -> None:
-        """Record the end of each step of rank 0, with the values that the script adds to it."""
+        """Record the end of each step of rank 0, and the values noted by the script."""
         if rank.rank != 0:
             return
         if name == "step":
@@ -95,7 +95,7 @@ class TrainingRecorder:
             self._put(event(rank.clock_ps, "job-end", f"step {self._steps}: {words}", job="training"))
 
     def on_outcome(self, rank: RankRecord) -> None:
-        """Record that a rank has failed or is lost."""
+        """Record the failure or loss of a rank."""
         if rank.outcome != "done":
             self._put(event(rank.clock_ps, "cut-off", f"rank {rank.rank}: {rank.outcome}", node=rank.node))
 

@@ -74,7 +74,7 @@ def report_html(
 
 
 def _restarts(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Yield a table of the rounds of a run whose ranks started again."""
+    """Yield a table of the rounds of a run if its ranks started again."""
     if len(rounds) == 1:
         return
     yield "<h2>Restarts</h2>"
@@ -90,7 +90,7 @@ def _restarts(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
 def _steps(
     rounds: Sequence[Sequence[Mapping[str, Any]]], faults: Sequence[tuple[float, str]]
 ) -> Iterator[str]:
-    """Yield a chart of the time of each step, and a chart of each value that the script notes."""
+    """Yield a chart of the time of each step, and a chart of each value noted by the script."""
     steps: list[list[Mapping[str, float]]] = [[] for _ in max(rounds, key=len)]
     for ranks in rounds:
         for rank in ranks:
@@ -193,7 +193,7 @@ def _operations(operations: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _links(links: Mapping[str, Mapping[str, Sequence[float]]], end_us: float) -> str:
-    """Return a table of the links that sent for the longest time, each in its busier direction."""
+    """Return a table of the links with the longest sending time, each in its busier direction."""
     busy = sorted(
         ((max(of["busy_us"]), name) for name, of in links.items()), key=lambda pair: (-pair[0], pair[1])
     )

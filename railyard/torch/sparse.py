@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of sparse tensors, for which each member sends its indices and values to all other members."""
+"""Sums of sparse tensors: each member sends its indices and values to all other members."""
 
 from __future__ import annotations
 

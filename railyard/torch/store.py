@@ -21,7 +21,7 @@ _stores: list[FabricStore] = []
 
 @final
 class FabricStore(dist.Store):  # type: ignore[misc]
-    """A key-value store of PyTorch that all ranks of a run share."""
+    """A key-value store of PyTorch, shared by all ranks of a run."""
 
     def __init__(self, process: RankProcess, timeout: timedelta = timedelta(minutes=5)) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class FabricStore(dist.Store):  # type: ignore[misc]
         self._process.store("append", [key], [_bytes(value)])
 
     def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes:
-        """Set a key to `desired` if its value is `expected`, and return its value after that."""
+        """Set a key to `desired` if its value is `expected`, and return the resulting value."""
         return bytes(self._process.store("compare_set", [key], [_bytes(expected), _bytes(desired)]))
 
     def check(self, keys: Sequence[str]) -> bool:
