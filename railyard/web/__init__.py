@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live page, which shows a fabric in a browser, live or replayed. It contains no emulation of its own.
+"""The live page: a fabric in a browser, live or replayed. The page contains no emulation of its own.
 
 Its modules:
 

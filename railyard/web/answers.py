@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions that a page may ask, by name, each with the function that answers it."""
+"""Answers to the questions of a page, by name of the question."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values from which questions of a page are answered."""
+"""The values used to answer the questions of a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Context"]
 @final
 @dataclass(slots=True)
 class Context:
-    """Values that answers may use.
+    """Values used to answer the questions of pages.
 
     Attributes:
         prepared: Prepared variants of the scenario.

@@ -36,7 +36,7 @@ class Pages:
         session.changed = self.wake
 
     def use(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Set the event loop in which `wake` wakes the pages."""
+        """Set the event loop used by `wake`."""
         self._loop = loop
 
     @property
@@ -88,7 +88,7 @@ class Feed:
 
     @property
     def _state(self) -> Mapping[str, Any]:
-        """State of the session for this page, which is not read-only for a presenter's page."""
+        """State of the session for this page, never read-only for a presenter's page."""
         state = self._pages.session.state
         return {**state, "read_only": state["read_only"] and not self._presents}
 

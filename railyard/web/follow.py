@@ -21,7 +21,7 @@ _PAYLOAD = bytes(range(16))
 
 
 def follow_frame(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the journey of a frame (`harness.frames.describe`), with `tables` and the links that are `down`.
+    """Return the journey of a frame (`harness.frames.describe`), with `tables` and the links `down`.
 
     During a run, the frame meets the present tables of the switches, and links that are down lose it. Before
     and after a run, it meets the planned tables. The switches are copies, so the run is not affected.
@@ -65,7 +65,7 @@ def follow_frame(context: Context, values: Mapping[str, Any]) -> Mapping[str, An
 
 
 def _crafted(fabric: Fabric, values: Mapping[str, Any]) -> tuple[bytes, End]:
-    """Return the frame that `values` describe, and the host port by which it enters the fabric."""
+    """Return the frame described by `values`, and its host port of entry into the fabric."""
     order = Order(
         source=str(values["from"]),
         destination=str(values["to"]),

@@ -51,7 +51,7 @@ class Live:
         self.session.watch(self._recorder)
 
     def run(self) -> Result:
-        """Run the scenario once, at the pace that the page sets, and return the result."""
+        """Run the scenario once, at the pace set by the page, and return the result."""
         result = execute(
             self._scenario, self._document, self._seed, watcher=self._recorder, prepared=self._prepared
         )
@@ -60,7 +60,7 @@ class Live:
 
 
 def _outcome(result: Result) -> str:
-    """Return a sentence with the number of assertions that hold, and the values of failed assertions."""
+    """Return a sentence with the number of passed assertions, and the values of failed assertions."""
     verdict = result.verdict
     words = f"{verdict.held} of {len(verdict.assertions)} assertions hold"
     failing = [item for item in verdict.assertions if item.verdict == "fails"]
@@ -78,7 +78,7 @@ def _outcome(result: Result) -> str:
 def opened(
     path: Path, variants: Sequence[str] = (), seed: int | None = None, *, read_only: bool = False
 ) -> Iterator[Live | Session]:
-    """Yield a live scenario, or the session that replays a recording.
+    """Yield a live scenario, or a session to replay a recording.
 
     Args:
         path: A scenario file, a recording, a folder of results with a recording, or a bundle; a bundle
@@ -88,7 +88,7 @@ def opened(
         read_only: True if only the presenter's page may control a live scenario.
 
     Raises:
-        RailyardError: The file cannot be read, or is none of these; or `seed` or `read_only` is given for a
+        RailyardError: The file cannot be read or has another format, or `seed` or `read_only` is given for a
             recording.
     """
 
@@ -127,7 +127,7 @@ def opened(
 
 
 def replay(file: Path, variants: Sequence[str] = ()) -> Session:
-    """Return a session that replays the recording in a file, or only some of its variants.
+    """Return a session to replay the recording in a file, or only some of its variants.
 
     Raises:
         RecordingError: The file cannot be read, or has no variant of a name in `variants`.
@@ -141,7 +141,7 @@ def replay(file: Path, variants: Sequence[str] = ()) -> Session:
 
 
 def _only(records: Sequence[Record], names: Sequence[str]) -> Iterator[Record]:
-    """Yield the records of the named variants, and those that belong to no variant."""
+    """Yield the records of the named variants, and the records that belong to no variant."""
     header = records[0].values
     known = [variant["name"] for variant in header["variants"]]
     for name in names:

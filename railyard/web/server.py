@@ -106,7 +106,7 @@ def _farewell(pages: Pages) -> None:
 
 @final
 class _Server(uvicorn.Server):
-    """A server that leaves signals to the command `railyard`."""
+    """A server without signal handlers, because the command `railyard` handles signals."""
 
     def install_signal_handlers(self) -> None:
         """Do nothing, because the command handles signals."""
@@ -117,12 +117,12 @@ class _Server(uvicorn.Server):
 
 
 def presenters(address: str, session: Session) -> str:
-    """Return the address of the presenter's page, from `address`, that of the read-only pages."""
+    """Return the address of the presenter's page, from the `address` of the read-only pages."""
     return f"{address.partition('?')[0]}?token={session.presenter}"
 
 
 def _reachable(host: str) -> str:
-    """Return `host`, or for a wildcard such as 0.0.0.0 an address that other machines can open."""
+    """Return `host`, or for a wildcard such as 0.0.0.0 an address reachable from other machines."""
     if host not in _EVERY:
         return host
     family, elsewhere = _EVERY[host]

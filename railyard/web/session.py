@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run that pages control: pause, pace, step, faults by hand, and a scenario file that repeats them."""
+"""A run controlled by pages: pause, pace, step, faults by hand, and a scenario file to repeat them."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ class HeldRun(Protocol):
         ...
 
     def strike(self, keys: Mapping[str, Any]) -> Fault:
-        """Apply the fault with these keys of a scenario now, and return it."""
+        """Apply a fault with the keys `keys` of a scenario now, and return the fault."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A request of a page, with the function that sends the reply to the page."""
+    """A request of a page, with a function to send the reply to the page."""
 
     values: Mapping[str, Any]
     reply: Callable[[Mapping[str, Any]], None]
@@ -73,7 +73,7 @@ class Command:
 @final
 @dataclass
 class Session:
-    """A run or a recording that any number of pages show.
+    """A run or a recording, shown by any number of pages.
 
     Pages put commands from any thread. The thread of the run carries them out in `hold`, between two ticks.
     """

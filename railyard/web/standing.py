@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric that `railyard up` keeps running, on the page: frames of clients, and faults by hand."""
+"""A running fabric of `railyard up` on the page: frames of clients, and faults by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SPAN_PS = 1_000_000
 
 @final
 class StandingFabric:
-    """Watches a started testbed, whose virtual time passes while frames are in flight, for pages."""
+    """Watches a started testbed for pages; virtual time passes while frames are in flight."""
 
     busy = False
 

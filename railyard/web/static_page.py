@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A replay as a single HTML file with page, packages and recording, which opens without a server.
+"""A replay as a single HTML file with page, packages and recording; no server is needed.
 
 A browser does not let a page from a file import modules by path. Therefore each module is a data URL with a
 name in the page's import map, and imports of modules are rewritten to these names.
@@ -30,7 +30,7 @@ _BARE = {"preact": "preact.js", "preact/hooks": "hooks.js", "htm": "htm.js", "up
 
 
 def static_page(records: Iterable[Record], words: str = "") -> str:
-    """Return the page that replays records, as a single HTML document.
+    """Return a replay of records as a single HTML document.
 
     Args:
         records: Records of a recording, in order.
@@ -90,7 +90,7 @@ def _modules() -> Iterator[tuple[str, str]]:
 
 
 def _joined(folder: PurePosixPath, relative: str) -> str:
-    """Return the path to which a relative path leads from a folder, without `..`."""
+    """Join a folder and a relative path, and resolve `..`."""
     parts = [*folder.parts]
     for part in PurePosixPath(relative).parts:
         if part == "..":
@@ -101,7 +101,7 @@ def _joined(folder: PurePosixPath, relative: str) -> str:
 
 
 def _styles() -> Iterator[str]:
-    """Yield the text of all style sheets, first that of the package uPlot."""
+    """Yield the text of all style sheets, beginning with the package uPlot."""
     yield _package("uplot.css")
     yield (PAGE / "style.css").read_text(encoding="utf-8")
     for path in sorted(PAGE.glob("*/*.css")):
