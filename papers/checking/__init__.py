@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that the checks of several experiments share.
+"""Modules shared by the checks of several experiments.
 
 Most checks are claims. The checks of experiments 2, 31, 32, 38, 39 and 42 are Python code, because they need
 another testbed or another simulator.

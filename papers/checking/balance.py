@@ -11,7 +11,7 @@ __all__ = ["balance"]
 
 
 def balance(note: Progress, scenario: str, favoured: int) -> Values:
-    """Run a scenario on HPN whose jobs use all segments, and return the balance of frames.
+    """Run a scenario on HPN with jobs over all segments, and return the balance of frames.
 
     Args:
         note: called with the progress.

@@ -26,7 +26,7 @@ __all__ = ["LargeRun", "directions", "figures_of", "large_run", "spread"]
 @final
 @dataclass(frozen=True, slots=True)
 class LargeRun:
-    """A large scenario that has run.
+    """Results of a large scenario.
 
     Attributes:
         figures: metrics by VARIANT.METRIC; `failed_assertions`; `seconds`, mean processor time of a variant;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing of statements about results, for experiments whose check.py is Python code."""
+"""Print statements about results, for experiments checked by Python code."""
 
 from __future__ import annotations
 
