@@ -24,7 +24,7 @@ Verdict = Literal["holds", "known difference", "unexpected"]
 
 
 class Kind(StrEnum):
-    """Origin of the figure with which a claim compares our figure."""
+    """Origin of the reference figure of a claim."""
 
     stated = "stated"  # the paper prints the figure
     derived = "derived"  # the figure follows from the paper's text, or is a target of this project
@@ -67,7 +67,7 @@ class Mutation:
     Attributes:
         what: the change, in words.
         parameters: arguments of the model or keys of the scenario; the check computes its figures again.
-        value: expression over the unchanged figures, which the claim reads instead of its own.
+        value: expression over the unchanged figures, in place of the claim's expression.
         function: function (`module:function` or FILE.py:function) that changes the measured value.
         scale: factor of the measured value v in `scale * v + shift`.
         shift: summand of the measured value.
@@ -84,12 +84,12 @@ class Mutation:
 @final
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A value that a check measured or computed, in the claim's unit.
+    """A value measured or computed by a check, in the claim's unit.
 
     Attributes:
         value: the figure; the median where there are several samples.
         low: lower end of the confidence interval of the median; None for an exact value.
-        high: upper end of that interval.
+        high: upper end of the interval.
         samples: number of seeds behind the interval.
         detail: further figures, in words for a reader.
     """
@@ -114,10 +114,10 @@ class Claim:
         unit: unit of all figures of the claim: "%", "x", "us", or a plural noun for counts.
         paper: the paper's figure, as an interval or in words; None if the paper gives no figure.
         holds: values at which the claim holds.
-        expected: for a known difference, the values that our figure is expected to have; else None.
+        expected: for a known difference, the expected values of our figure; else None.
         reason: cause of the difference, or basis of the claim.
-        mutation: the change that turns the verdict; only an identity may lack one.
-        value: expression over the check's figures; empty for the figure that has the claim's name.
+        mutation: a change that must turn the verdict; optional only for the kind `identity`.
+        value: expression over the check's figures; empty for the figure with the claim's name.
     """
 
     name: str
@@ -147,7 +147,7 @@ class Claim:
 
     @property
     def accepted(self) -> Interval:
-        """Interval outside which the claim's verdict is "unexpected"."""
+        """Accepted interval; a value outside makes the verdict "unexpected"."""
         return self.holds if self.expected is None else self.expected
 
 

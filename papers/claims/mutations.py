@@ -60,9 +60,9 @@ def jobs_of(check: Check) -> list[Job]:
 def mutated(
     checks: Sequence[Check], runner: Runner, note: Callable[[Done], None] = lambda _: None
 ) -> Iterator[tuple[Check, list[Turn]]]:
-    """Compute checks unchanged and under every mutation; yield each check with the turns of its claims.
+    """Compute checks unchanged and under every mutation; yield each check with the `Turn` of each claim.
 
-    Claims without a mutation or without a measured value have no turn. If a source refuses the parameters of
+    Claims without a mutation or a measured value have no `Turn`. If a source refuses the parameters of
     a mutation, the verdict is "unexpected", so the mutation turns it.
     """
     jobs = [job for check in checks for job in jobs_of(check)]

@@ -48,7 +48,7 @@ class Job:
 @final
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A job whose tasks have ended: its figures, or None and the reason in `trouble`."""
+    """A finished job: its figures, or None and the reason in `trouble`."""
 
     job: Job
     figures: Figures | None
@@ -135,7 +135,7 @@ class Runner:
         *,
         alone: bool = False,
     ) -> Iterator[None]:
-        """Run the tasks of groups that have no result; yield once at the start, then after each task."""
+        """Run the tasks without a result; yield once at the start, then after each task."""
         yield
         missing = {task.key: task for tasks in groups for task in tasks if not self._ended((task,))}
         if not missing:

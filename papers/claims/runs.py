@@ -37,8 +37,8 @@ def observed(
         file: scenario below `experiments/`.
         note: called with each variant's label and the share of variants that have run.
         names: variants to run; all if empty.
-        domains: number of domains of the fabric; that of the file if None.
-        collective: keys of the collective, and values that replace the file's in all variants.
+        domains: number of domains of the fabric; None keeps the file's number.
+        collective: new values for keys of the collective, in all variants.
     """
     scenario, document = load(EXPERIMENTS / file)
     chosen = tuple(
@@ -65,7 +65,7 @@ def ran(
     note: Progress = lambda what, share: None,
     look: Callable[[Testbed], None] | None = None,
 ) -> Runs:
-    """Run the variants of a scenario that is given as YAML text.
+    """Run the variants of a scenario given as YAML text.
 
     Args:
         text: the scenario; `name` may be missing.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Store of the figures of finished tasks, so that a repeated command resumes.
+"""Store of the figures of finished tasks, to resume a repeated command.
 
-The result file of a task is figures/KEY.json in the folder of results. The key is the hash of all inputs on
-which the figures depend. Changed claims keep the key, so they are judged by the stored figures.
+The result file of a task is figures/KEY.json in the folder of results. The key is the hash of all inputs of
+the figures. Changed claims keep the key, so they are judged by the stored figures.
 """
 
 from __future__ import annotations

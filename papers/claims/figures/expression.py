@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions over figures, for a claim's `value:`, such as `steps.completion_us / spines.completion_us`.
 
-Every name is that of a figure. It may have dots, hyphens and indices (`takeovers.npu[0].spare`), so operators
-need spaces around them. Only arithmetic, comparisons, logic and `FUNCTIONS` are evaluated.
+Every name is the name of a figure. A name may have dots, hyphens and indices (`takeovers.npu[0].spare`), so
+an operator needs spaces around it. Only arithmetic, comparisons, logic and `FUNCTIONS` are evaluated.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Figures:
         return node
 
     def each(self, pattern: str) -> list[Any]:
-        """Return the figures whose names match a pattern such as `*.completion_us`."""
+        """Return the figures with a name matching a pattern such as `*.completion_us`."""
         return [_plain(value) for name, value in self.values.items() if fnmatch(name, pattern)]
 
     def plain(self, name: str) -> Any:
@@ -83,7 +83,7 @@ def _plain(value: Any) -> Any:
 @final
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """Figures that a function returns: a number, or numbers or `Measured` values by name.
+    """Figures returned by a function: a number, or numbers or `Measured` values by name.
 
     Attributes:
         function: `module:function`, or FILE.py:function.
@@ -231,7 +231,7 @@ class ScenarioSource:
 
 
 def _failed(scenario: Scenario, ran: set[str], metrics: Mapping[str, float]) -> Iterator[str]:
-    """Yield the names of failed assertions about several variants, all of which ran."""
+    """Yield the names of failed assertions about several variants, if all these variants ran."""
     for assertion in scenario.assertions:
         about = variants_of(assertion)
         if len(about) > 1 and about <= ran and not (outcome := compare_metrics(assertion, metrics)).passed:
@@ -242,7 +242,7 @@ Source: TypeAlias = ModelSource | ScenarioSource
 
 
 def _joined(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return one result that has the contents of the results of single variants."""
+    """Join the results of single variants into one result."""
     document: dict[str, Any] = {}
     for result in results:
         for key, value in result.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of claims that come with Railyard, by name, such as `ub-mesh` or `11_rails`."""
+"""Files of claims shipped with Railyard, by name, such as `ub-mesh` or `11_rails`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def experiment_files() -> dict[str, Path]:
 
 
 def named_claims() -> dict[str, Path]:
-    """Return all files of claims that come with Railyard, by name."""
+    """Return all files of claims shipped with Railyard, by name."""
     return {**paper_files(), **experiment_files()}
 
 
@@ -37,7 +37,7 @@ def titles(files: Mapping[str, Path]) -> dict[str, str]:
 
 
 def claims_of(given: str) -> Path:
-    """Return the file of claims that a command names, by path, paper, or experiment's folder.
+    """Return the file of claims named on a command line, by path, paper, or experiment's folder.
 
     Raises:
         ScenarioError: There is no such file and no such name.

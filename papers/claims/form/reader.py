@@ -45,7 +45,7 @@ class ClaimFile:
     document: Document = field(repr=False, compare=False)
 
     def check(self, name: str) -> Check:
-        """Return the check of that name; KeyError if there is none."""
+        """Return the check `name`; KeyError if there is none."""
         for check in self.checks:
             if check.name == name:
                 return check
@@ -86,7 +86,7 @@ class ClaimFile:
 
 
 def _unknown(claim: Claim, known: Sequence[str] | None) -> Iterator[str]:
-    """Yield names of figures of a claim that are neither metrics nor keys of result.json."""
+    """Yield the unknown figures of a claim: neither metrics nor keys of result.json."""
     if known is None:
         return
     jobs = tuple(name for name in known if name.endswith("."))
@@ -183,7 +183,7 @@ def _check(name: str, settings: CheckSettings, claims: list[Claim], folder: Path
 
 
 def _assertions(scenarios: str) -> Claim:
-    """Return the claim that no assertion of the scenarios fails; `_check` adds it to checks of scenarios."""
+    """Return the claim of 0 failed assertions; `_check` adds the claim to checks of scenarios."""
     return Claim(
         name="assertions",
         text=f"assertions of {scenarios} that fail",
@@ -240,5 +240,5 @@ def _scenario(file: str, folder: Path) -> Path:
 
 
 def _function(reference: str, folder: Path) -> str:
-    """Return a reference whose FILE.py is relative to the working directory instead of the folder."""
+    """Make FILE.py of a reference relative to the working directory instead of the folder."""
     return str(folder / reference) if is_reference(reference) else reference

@@ -70,7 +70,7 @@ class MutationSettings(Model):
     Attributes:
         what: The change in words; needed for `set` and `value`.
         set: Arguments of the model, or keys of the scenario, and their values.
-        value: Expression that the claim reads in place of its own, over the same figures.
+        value: Expression in place of the claim's expression, over the same figures.
         scale: Factor of the measured value.
         shift: Number added to the measured value.
         function: Function that returns another value for the measured value.
@@ -99,20 +99,20 @@ class MutationSettings(Model):
 
 @final
 class ClaimSettings(Model):
-    """A claim; keys that it lacks come from the check's `common`.
+    """A claim; missing keys come from the check's `common`.
 
     Attributes:
         text: The quantity, in words.
-        kind: Origin of the figure with which ours is compared.
-        place: The paper's section, figure or table; for a derived figure what it follows from.
+        kind: Origin of the reference figure.
+        place: The paper's section, figure or table; for a derived figure, the source of the derivation.
         unit: Unit of all figures: "%", "x", "us", or a plural noun for counts.
         paper: The paper's figure: a number, [low, high], or words.
-        holds: Values at which the claim holds; else those `within` of the paper's figure.
+        holds: Values at which the claim holds; if missing, the values `within` of the paper's figure.
         within: Largest distance from `holds`, or from `paper` without `holds`.
-        expected: For a known difference, the values that ours is expected to have.
-        reason: Why the difference exists, or what the claim rests on.
-        value: Expression over the check's figures; else the figure that has the claim's name.
-        mutation: The change that turns the verdict; only an identity may lack one.
+        expected: For a known difference, the expected values of our figure.
+        reason: Reason of the difference, or basis of the claim.
+        value: Expression over the check's figures; else the figure with the claim's name.
+        mutation: A change that must turn the verdict; optional only for `kind: identity`.
     """
 
     text: str
@@ -197,7 +197,7 @@ class CheckSettings(Model):
 
 @final
 class FileSettings(Model):
-    """A file of claims: those of a paper, or of a study.
+    """A file with the claims of a paper or a study.
 
     Attributes:
         name: Name of the paper or study, also of its folder of results.
