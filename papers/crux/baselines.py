@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples from the papers of CASSINI and Sincronia, run by this project's versions of these baselines.
+"""Examples from the papers of CASSINI and Sincronia, run by this project's versions of both schedulers.
 
 CASSINI's example: jobs with iterations of 40 and 60 ms share a link. On a circle of 120 ms the first job has
 three iterations and the second two. Rotated against each other, their sending never overlaps. Ours: each job
@@ -68,7 +68,7 @@ def cassini_excess(*, apart: bool = False, rotated: bool = True) -> tuple[tuple[
 
 
 def cassini_gain(*, rotated: bool = True) -> float:
-    """Return the work of two equal jobs on one link with rotation, divided by that without."""
+    """Return the work of two equal jobs on one link with rotation, divided by the work without rotation."""
     jobs = [_on("a", 1.0, 1.0), _on("b", 1.0, 1.0)]
     choices, rates = [np.zeros(1, np.int64)] * 2, np.ones(1)
     groups, turns, shifts = interleaving_shifts(jobs, choices, rates)
@@ -107,7 +107,7 @@ def _coflow(name: str, amounts: Sequence[float]) -> Job:
 
 
 def sincronia_factor(draws: int, *, reverse: bool = False) -> float:
-    """Return the largest ratio of mean completion time in BSSI's order to that in the best order.
+    """Return the largest ratio of mean completion times: BSSI's order to the best order.
 
     Each port sends coflows in order; a coflow completes when its last port has sent its bytes.
     """

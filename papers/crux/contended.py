@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs on links that no path avoids: gain of an order of jobs by intensity when paths make no difference.
+"""Jobs on unavoidable links: gain of an order of jobs by intensity when paths make no difference.
 
 Two settings:
 

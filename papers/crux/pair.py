@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two jobs that contend, a GPT on 64 accelerators and a BERT on 16: the paper's first measurement.
+"""Two contending jobs, a GPT on 64 accelerators and a BERT on 16: the paper's first measurement.
 
 Published (Crux, section 2.2): GPT's iteration grows from 1.53 s to 1.70 s, 11.0 %. GPT loses 9.9 % of its
 throughput and BERT 7.7 %; together the accelerators lose 9.5 % of their work. The paper does not give the
@@ -72,7 +72,7 @@ def contention(
 
 @lru_cache(maxsize=16)
 def fitted_share(longer: float = 1.11, bert_seconds: float = 0.6, bert_share: float = 0.4) -> float:
-    """Return the share of sending at which GPT's iterations become `longer` times as long, by bisection."""
+    """Find by bisection the share of sending for GPT's iterations to become `longer` times as long."""
     low, high = 0.05, 0.8
     for _ in range(12):
         middle = (low + high) / 2

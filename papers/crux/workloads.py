@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of jobs, and a trace like that of Alibaba's Lingjun cluster of August 2023.
+"""Kinds of jobs, and a trace similar to Alibaba's trace of its Lingjun cluster of August 2023.
 
 Published (Crux, section 2.2): two weeks with more than 5,000 jobs on more than 2,000 GPUs. More than 10 % of
 the jobs have 128 GPUs or more; these are all GPT, and none has more than 512. At the peak, more than 30 jobs
@@ -102,7 +102,7 @@ def training(
         kind: iteration of the model.
         arrival: time of arrival in seconds.
         iterations: number of iterations.
-        held: seconds after which the job leaves even if its work is not done; None: no limit.
+        held: longest stay in seconds, even if the job's work is not done; None: no limit.
     """
     sending = kind.share * kind.seconds
     # An iteration is the computation that does not overlap, then sending, which hides the overlapped part.

@@ -106,7 +106,7 @@ def measure_priority(note: Progress, draws: int = 30, sends: float = 2.0, more: 
 
 
 def measure_pair(note: Progress, share: float | None = None, levels: tuple[int, int] = (0, 1)) -> Values:
-    """Simulate a GPT and a BERT that contend for a link, in one class and by priority."""
+    """Simulate a GPT and a BERT contending for a link, in one class and by priority."""
     note("a GPT and a BERT", 0.0)
     own = fitted_share() if share is None else share
     result, ranked = contention(own), contention(own, levels=levels)

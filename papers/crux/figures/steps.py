@@ -21,10 +21,10 @@ __all__ = ["measure_compression", "measure_paths", "measure_steps"]
 
 
 def measure_paths(note: Progress, draws: int = 200, turned: bool = False) -> Values:
-    """Count draws in which two of the most intensive jobs share a link.
+    """Count draws with a link shared by two of the most intensive jobs.
 
-    As many jobs count as there are disjoint paths; a draw has twice as many jobs. A job takes the path that
-    earlier jobs load least. `turned` gives the least intensive jobs the first choice.
+    A draw has twice as many jobs as disjoint paths; the more intensive half of the jobs counts. A job takes
+    the path least loaded by earlier jobs. `turned` gives the least intensive jobs the first choice.
     """
     import numpy as np
 
