@@ -32,7 +32,7 @@ Mode = Literal["fluid", "exact"]
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Times of a job that has ended, in seconds.
+    """Times of an ended job, in seconds.
 
     Attributes:
         name: name of the job.
@@ -90,7 +90,7 @@ class Outcome:
 
     @property
     def queueing(self) -> float:
-        """Mean time that a job waits for NPUs, in seconds."""
+        """Mean waiting time of jobs for NPUs, in seconds."""
         return float(np.mean([job.queueing for job in self.jobs]))
 
     @property
@@ -100,7 +100,7 @@ class Outcome:
 
     @property
     def utilisation(self) -> float:
-        """NPU-seconds of computation, as a share of the NPU-seconds for which jobs hold NPUs."""
+        """NPU-seconds of computation, as a share of the NPU-seconds held by jobs."""
         held = sum(job.npus * (job.end - job.start) for job in self.jobs)
         return sum(job.npus * job.computed for job in self.jobs) / held if held else 0.0
 

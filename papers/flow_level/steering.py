@@ -37,7 +37,7 @@ class Steering(Protocol):
     def leave(self, key: int) -> None: ...
 
     def due(self) -> float:
-        """Return the next time at which the steering acts; infinity if it waits for jobs to come or go."""
+        """Return the time of the steering's next action; infinity if it waits for jobs to come or go."""
         ...
 
     def orders(self, now: float, pace: Pace) -> Mapping[int, Order]: ...
@@ -52,15 +52,15 @@ class _Measuring:
 
 @final
 class Steered:
-    """Steering by a scheduler that measures new jobs.
+    """Steering by a scheduler, after a measurement of each new job.
 
     Args:
         fabric: fabric on which paths are set.
         scheduler: chooses paths, levels and shifts of all measured jobs.
-        levels: number of priority levels that links serve.
+        levels: number of priority levels of links.
         window: seconds of a measurement; if 0, the scheduler gets the job's own values at its arrival.
-        spread: give jobs under measurement the paths that measured jobs congest least; else they keep the
-            paths that a hash picked.
+        spread: give jobs under measurement the paths least congested by measured jobs, instead of paths
+            picked by a hash.
         seed: seed of the scheduler.
     """
 
@@ -156,7 +156,7 @@ class Steered:
 
 
 def measured(began: Counted, ended: Counted) -> tuple[float, float]:
-    """Return the seconds of computation of an iteration, and the share of them that overlaps with sending.
+    """Return the seconds of computation of an iteration, and their share overlapped by sending.
 
     The overlap follows from the readings: computation plus sending less the duration of an iteration.
     """

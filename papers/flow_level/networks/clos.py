@@ -28,7 +28,7 @@ _NONE = routes([])
 
 
 class Fabric(Protocol):
-    """Holds the routes of the jobs that are placed on it, by a key that the caller chooses."""
+    """Holds the routes of placed jobs, by a key chosen by the caller."""
 
     @property
     def name(self) -> str: ...
@@ -43,7 +43,7 @@ class Fabric(Protocol):
 
     @property
     def version(self) -> int:
-        """Number that changes whenever the routes of jobs already placed may have changed."""
+        """Version number of routes, counted up when routes of jobs already placed may have changed."""
         ...
 
     def admit(self, key: int, job: Job, npus: Ints) -> float:
@@ -57,7 +57,7 @@ class Fabric(Protocol):
     def release(self, key: int) -> None: ...
 
     def routes(self, key: int) -> tuple[Routes, ...]:
-        """Return for each phase of a job the routes of the flows that use any link."""
+        """Return for each phase of a job the routes of its flows; flows without links are left out."""
         ...
 
     def loads(self, key: int) -> tuple[Loads, ...]:
@@ -95,7 +95,7 @@ _Job = TypeVar("_Job", bound=Placed)
 
 
 class Lit(Generic[_Job]):
-    """Fabric whose links are never dark; it keeps placed jobs by key."""
+    """Fabric without dark links; it keeps placed jobs by key."""
 
     def __init__(self, cluster: Cluster, name: str, capacities: Floats) -> None:
         self.cluster, self.name, self.capacities = cluster, name, capacities
@@ -117,7 +117,7 @@ class Lit(Generic[_Job]):
 
 @final
 class Ideal(Lit[Placed]):
-    """A single switch to which all NPUs are attached; it has no links that flows share."""
+    """A single switch with all NPUs attached, without shared links."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster, "ideal", np.zeros(0))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods of leaves and spines, joined by optical circuits that are made for the placed jobs (LumosCore).
+"""Pods of leaves and spines, joined by optical circuits made for the placed jobs (LumosCore).
 
 Spine h of a Pod has `tau` links to every leaf of the Pod. It has as many ports to optical switches, which
 join it to the spines h of other Pods. When a job is placed, its steady phases demand circuits; its other
-phases get circuits only for links that their leaves have left. When a job leaves, its circuits stay until
+phases get circuits only for unused links of their leaves. When a job leaves, its circuits stay until
 another job needs the ports.
 """
 
@@ -31,7 +31,7 @@ __all__ = ["Lumos", "Wiring"]
 
 
 class Wiring(StrEnum):
-    """Wiring of ports to optical switches, and the demand from which circuits are computed."""
+    """Wiring of ports to optical switches, and the demand used to compute circuits."""
 
     # Cross wiring; demand between leaves, so that no link between leaf and spine is overloaded.
     leaf = "leaf-centric"
@@ -59,14 +59,14 @@ class _Placed:
 
 @final
 class Lumos:
-    """Fabric of Pods that optical circuits join.
+    """Fabric of Pods joined by optical circuits.
 
     Links are numbered in this order: leaf to spine and spine to leaf, both by leaf and spine; then circuits
     by spine, Pod and Pod.
 
     Args:
         cluster: shape of the cluster.
-        wiring: wiring, and demand from which circuits are computed.
+        wiring: wiring, and demand used to compute circuits.
         tau: links between a leaf and a spine of its Pod.
         dark: seconds for which a new circuit is dark.
         name: name of the fabric; wiring and `tau` if empty.
@@ -135,7 +135,7 @@ class Lumos:
     def _wanted(
         self, job: Job, flows: tuple[tuple[Ints, Ints, Floats], ...], npus: Ints
     ) -> tuple[Ints, Ints, Ints]:
-        """Return the links that a job demands: leaves, leaves and numbers, each pair in both directions.
+        """Return the links demanded by a job: leaves, leaves and numbers, each pair in both directions.
 
         A leaf gets at most as many links as the job has NPUs on it. Steady phases come first, with the most
         flows of any of them. Other phases get further links between Pods as far as leaves have links left.
@@ -228,7 +228,7 @@ class Lumos:
         self._ways: dict[tuple[int, int], list[tuple[int, list[int], int]]] = {}
 
     def _shares(self, a: Ints, b: Ints) -> Floats:
-        """Return the share of flows that use each spine, shape (pairs of leaves, spines).
+        """Return the share of flows over each spine, shape (pairs of leaves, spines).
 
         Flows between leaves with a demand are pinned to the spines of their circuits. Other flows are sprayed
         packet by packet, in proportion to the links and circuits that pinned flows leave. The row is zero if
@@ -249,7 +249,7 @@ class Lumos:
         return weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)
 
     def _entries(self, a: Ints, b: Ints) -> tuple[Ints, Ints, Floats]:
-        """Return row, link and share of flows for every link that a row uses; a row is a pair of leaves."""
+        """Return row, link and share of flows for every link of a row; a row is a pair of leaves."""
         shares = self._shares(a, b)
         row, spine = np.nonzero(shares)
         share = shares[row, spine]

@@ -23,17 +23,17 @@ class _Running:
 
     Attributes:
         job: the job.
-        phases: routes of the flows of each phase that use any link.
-        free: number of flows of each phase that use no link.
+        phases: routes of each phase's flows over links.
+        free: number of each phase's flows without links.
         iterations: iterations left, the current one included.
         head: seconds of computation left until the job may send.
         tail: seconds of computation left in the iteration.
         phase: index of the current phase; -1 before the first.
-        left: amount that a flow has still to send, by row of the phase; last, that of flows without links.
-        rate: rate of a flow, by the same rows.
-        level: class that links serve the job in.
+        left: amount left to send by a flow, for each row of the phase, then for flows without links.
+        rate: rate of a flow, with rows as in `left`.
+        level: service class of the job on links.
         wait: seconds until the iteration begins.
-        late: shift that the next iteration is to have, as a share of an iteration alone; None for no change.
+        late: shift of the next iteration, as a share of an iteration alone; None for no change.
         spent: seconds since the job's start.
         sent: seconds since the job's start during which the job sent.
         counted: readings at the end of the last whole iteration.
@@ -173,7 +173,7 @@ class Exact:
             self._begin(item)
 
     def _solve(self) -> None:
-        """Compute the rates of all flows that have something left to send."""
+        """Compute the rates of all flows with data left to send."""
         sending = [item for item in self._running.values() if item.left.any()]
         parts, classes = [], []
         for entry in sending:
@@ -211,7 +211,7 @@ def _step(item: _Running) -> float:
 
 
 def _pass(item: _Running, seconds: float) -> None:
-    """Advance a job by `seconds` in which it waits, or computes and sends."""
+    """Advance a job by `seconds` of waiting, or of computing and sending."""
     item.spent += seconds
     if item.wait > 0:
         item.wait = _less(item.wait, seconds, item.wait)

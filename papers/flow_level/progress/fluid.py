@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of jobs by their mean throughput, which changes only when a job arrives or leaves."""
+"""Progress of jobs by mean throughput, constant until a job arrives or leaves."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["Fluid"]
 @final
 @dataclass(slots=True)
 class _Sending:
-    """A job that sends.
+    """State of a sending job.
 
     Attributes:
         job: the job.
-        amounts: seconds that each phase takes alone.
-        duty: share of an iteration that each phase takes at the current rates.
-        order: slice of the iteration that the job is in at each moment.
+        amounts: seconds of each phase when alone.
+        duty: share of each phase in an iteration at the current rates.
+        order: the job's slice of the iteration at each moment.
         loads: loads of each phase, by link.
         peak: links of the job, and the largest load of any phase on each.
-        level: class that links serve the job in.
+        level: service class of the job on links.
         in_step: whether the job's slices follow those of a group.
         spent: seconds since the job's start.
         sent: seconds since the job's start during which the job sent.
@@ -196,7 +196,7 @@ class Fluid:
 
 @final
 class _Table:
-    """Loads of phases on links that may slow them, as arrays; an entry for each phase and link."""
+    """Loads of phases on potential bottleneck links, as arrays; an entry for each phase and link."""
 
     def __init__(self, jobs: Sequence[_Sending], tight: np.ndarray, capacity: Floats) -> None:
         from scipy.sparse import csr_array
@@ -230,7 +230,7 @@ class _Table:
         }
 
     def active(self, duty: Sequence[Floats]) -> Floats:
-        """Return the share of each moment during which a job is in a phase, shape (phases, moments)."""
+        """Return the share of each moment spent in a phase, shape (phases, moments)."""
         share = np.concatenate(duty)
         end = np.cumsum(share)
         # Make the ends of phases relative to the beginning of the job's first phase.
@@ -242,7 +242,7 @@ class _Table:
         return until - before
 
     def rates(self, active: Floats) -> Floats:
-        """Return for each phase the mean over moments of the rate at which it would send."""
+        """Return the possible sending rate of each phase, as a mean over moments."""
         own = self._self @ active
         left = np.repeat(self._capacity[:, None], active.shape[1], axis=1)
         rates = np.ones(len(self._class))

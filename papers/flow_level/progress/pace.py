@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of the progress of jobs, which fluid.py and exact.py implement."""
+"""Interface of the progress of jobs, implemented by fluid.py and exact.py."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Pace(Protocol):
         ...
 
     def order(self, key: int, order: Order) -> None:
-        """Set the schedule of a job's sending, which replaces the job's own priority."""
+        """Set the schedule of a job's sending, in place of the job's own priority."""
         ...
 
     def counted(self, key: int) -> Counted: ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a cluster, and which of its NPUs a job gets."""
+"""The shape of a cluster, and the choice of NPUs for a job."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Policy = Callable[[int, Ints, int, np.random.Generator], Ints | None]
 def packed(servers: int, free: Ints, block: int, rng: np.random.Generator) -> Ints | None:
     """Return servers of the fullest leaf with room; else of the fullest Pod with room; else of few Pods.
 
-    The room of a Pod counts whole blocks. The few Pods are those with most room.
+    The room of a Pod counts whole blocks. The few Pods are the Pods with most room.
     """
     taken = np.zeros_like(free)
     fits = free >= servers

@@ -115,7 +115,7 @@ class Workload:
         npus: number of NPUs of the cluster.
         load: mean share of the NPUs that the jobs would keep busy if nothing slowed them down. The load of a
             trace of 1,000 jobs may differ by a fifth, since few long jobs make up most of it. The default
-            is that of the released arrivals and durations with the sizes "slices".
+            follows from the released arrivals and durations and the sizes "slices".
         sizes: key of SIZES.
         overlap: overlap of all jobs.
     """
