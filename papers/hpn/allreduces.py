@@ -67,7 +67,7 @@ KINDS = (
 @final
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs that share all GPUs of a Pod; by default, as in the paper, four on 512 GPUs in two segments."""
+    """Jobs sharing all GPUs of a Pod; by default, as in the paper, four on 512 GPUs in two segments."""
 
     jobs: int = 4
     shape: Shape = field(default_factory=lambda: planned(2, 32, 8, aggs=60))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that flows take through an HPN Pod by the hash of its switches, computed without building a fabric.
+"""Compute the links of flows through an HPN Pod from its switches' hash, without building a fabric.
 
 Groups, shifts and hash are those of the tables that a plan installs (controller.tables.groups). They are
 computed for many flows at once, and for Pods of full size. Capacities are in ports of a NIC; the two
@@ -90,7 +90,7 @@ class Pod:
         return result
 
     def port(self, lb: ArrayLike) -> Ints:
-        """Return the port of the NIC by which frames with these values of lb leave."""
+        """Return the egress ports of the NIC for frames with these values of lb."""
         return self._ports[np.asarray(lb)]
 
     def links(self, source: Gpus, target: Gpus, lb: ArrayLike) -> Ints:

@@ -161,7 +161,7 @@ def _went(item: Observation, healthy: Observation) -> str:
 
 
 def _shares(samples: Mapping[int, Usage], begin: int, end: int) -> list[float]:
-    """Return the rates at which the NICs of the first host received in a window, as shares of their rate."""
+    """Return the receive rates of the first host's NICs in a window, as shares of the full rate."""
     result: list[float] = []
     for rail in range(_RAILS):
         links = [f"gpu{rail}-tor0.{rail}.{number}" for number in range(2)]

@@ -36,7 +36,7 @@ _SEEDS = range(10)
 
 
 def path_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: int = 0) -> Values:
-    """Count the uplinks that a source reaches by lb, and the frames that take the path found by the search.
+    """Count the uplinks that a source reaches by lb, and the frames on the path found by the search.
 
     Args:
         note: progress callback.
@@ -76,7 +76,7 @@ def path_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: int 
 
 
 def port_imbalance(ready: Prepared, seen: Observation) -> float:
-    """Return the bytes to NICs on their heavier ports divided by those on their lighter ports."""
+    """Return the bytes on the heavier ports of NICs divided by the bytes on the lighter ports."""
     counts: dict[str, list[int]] = {name: [] for name in ready.members}
     for link, (_, back) in seen.link_bytes.items():
         ends = ready.fabric.link(link)
@@ -86,7 +86,7 @@ def port_imbalance(ready: Prepared, seen: Observation) -> float:
 
 
 def idle_downlinks(ready: Prepared, seen: Observation) -> float:
-    """Return the share of idle links from aggregation switches to ToRs that have members of the run."""
+    """Return the share of idle links from aggregation switches to the ToRs of the run's members."""
     fabric = ready.fabric
     ends = [fabric.link(link) for link in seen.link_bytes]
     tors = {
