@@ -41,7 +41,7 @@ def full(rng: np.random.Generator, pods: int, ports: int) -> Ints:
 
 @final
 class Trace:
-    """Demand between Pods that changes as jobs come and go.
+    """Demand between Pods, changing as jobs come and go.
 
     `demand` has the shape (pods, pods); each Pod has `ports` ports. The number of a job's Pods is
     geometrically distributed. A job asks for a ring through its Pods, or for circuits between all pairs of
@@ -108,5 +108,5 @@ def refilled(pods: int, spines: int, ports: int, seed: int) -> tuple[Ints, Circu
 
 
 def least(demand: Ints, plan: CircuitPlan) -> int:
-    """Return the number of circuits that every plan must create, given the circuits of `plan`."""
+    """Return a lower bound on the circuits to create for a demand, given the circuits of `plan`."""
     return int(np.maximum(demand - plan.counts.sum(axis=0), 0).sum()) // 2

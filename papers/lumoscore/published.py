@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning times that LumosCore's authors published, for clusters of 2k to 32k NPUs.
+"""Planning times published by LumosCore's authors, for clusters of 2k to 32k NPUs.
 
 The times are from the plot script of their released code (cal_overhead.py). The authors give the number of
 NPUs only; the 128 NPUs of a Pod are from comments in their code.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits that a reconfiguration creates, divided by the fewest possible, which an integer program finds."""
+"""Circuits created by a reconfiguration, divided by the fewest possible (by integer program)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def two_pairs(
     *,
     fresh: bool = False,
 ) -> tuple[int, int, int]:
-    """Compare the assignment to two pairs of switches with an integer program, on random changes.
+    """Compare `assign_pairs` on two pairs of switches with an integer program, under random changes.
 
     A change withdraws about a third of the circuits, and asks for new circuits on free ports. `fresh`: the
     assignment does not know the existing circuits.

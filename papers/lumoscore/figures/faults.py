@@ -20,7 +20,7 @@ _KINDS = {"pairs": "pairs of optical switches", "spine": "a spine", "ports": "on
 
 
 def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bool = True) -> Values:
-    """Measure the share of circuits realised after failures, for random demands that use every port.
+    """Measure the share of circuits realised after failures, for random demands on all ports.
 
     Pairs of optical switches, one spine's links to a Pod, or single ports fail.
 

@@ -28,14 +28,14 @@ def run_reconfigurations(
     shapes: Sequence[tuple[int, int, int]] = (),
     method: Method = "flow",
 ) -> Values:
-    """Measure the circuits that a change creates, divided by the fewest by integer program.
+    """Measure the circuits created by a change, divided by the fewest by integer program.
 
     Args:
         note: progress callback.
         seeds: number of seeds; the value of a seed is a mean over shapes.
         draws: number of draws of two pairs of switches.
         shapes: Pods, spines and ports a spine; empty: SMALL.
-        method: method that is measured.
+        method: method to measure.
     """
     import numpy as np
 
@@ -76,7 +76,7 @@ def run_leaves(
     leaf_centric: bool = False,
     short: bool = False,
 ) -> Values:
-    """Return the loads of links from leaves to spines under demands that use every link.
+    """Return the loads of links from leaves to spines under demands on all links.
 
     Args:
         note: progress callback.
