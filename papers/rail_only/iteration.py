@@ -123,7 +123,7 @@ VARIANTS: Mapping[str, Mapping[str, float]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """Seconds of the parts of an iteration, which sum to `seconds`.
+    """Seconds of the parts of an iteration; `seconds` is the sum.
 
     Attributes:
         layout: parallel layout.
@@ -131,7 +131,7 @@ class Iteration:
         idle: idle time of the pipeline.
         tensor: AllReduces of TP.
         handed: transfers between the stages of PP.
-        gradients: AllReduce of DP that computation does not hide.
+        gradients: AllReduce of DP not hidden by computation.
     """
 
     layout: Layout
@@ -184,7 +184,7 @@ def iteration(
 
 
 def _grid(cluster: Cluster, size: int, stride: int) -> Grid:
-    """Return the grid of a group of `size` GPUs whose ranks are `stride` apart."""
+    """Return the grid of a group of `size` GPUs with ranks `stride` apart."""
     inside = max(1, min(size, cluster.domain // stride))
     return Grid(inside, size // inside)
 
@@ -221,7 +221,7 @@ def _layouts(model: Model, cluster: Cluster, batch: int) -> Iterator[Layout]:
 
 
 def figures(cluster: Cluster | None = None, hb: float = 1.0, nic: float = 1.0) -> dict[str, float]:
-    """Return the percentages of this model for which the paper gives values, by name of the claim.
+    """Return this model's percentages for the published values, by name of the claim.
 
     Args:
         cluster: GPUs and assumptions; each figure replaces its domain and rates.

@@ -74,7 +74,7 @@ def _transceivers(shape: Clos, endpoints: int) -> int:
 def savings(
     gpus: int, radix: int, port: tuple[float, float] = PORT, transceiver: tuple[float, float] = TRANSCEIVER
 ) -> tuple[float, float]:
-    """Return the shares of cost and power that rail-only saves; a port and a transceiver are ($, watts)."""
+    """Return rail-only's savings of cost and power, as shares; a port and a transceiver are ($, watts)."""
     base, ours = any_to_any(gpus, radix), rail_only(gpus, radix)
 
     def share(at: int) -> float:

@@ -29,7 +29,7 @@ _FABRICS = {
 
 
 def pxn(note: Progress, spines: bool = False) -> Values:
-    """Return the figures of the check `pxn`."""
+    """Return the figures of the check `pxn`; `spines` takes rail-optimised instead of rail-only fabrics."""
     create = rail_optimised if spines else rail_only
     fabrics = {"mesh": create(4, 8), "tiers": create(16, 4, radix=8), "switch": create(8, 4, inside="switch")}
     result: dict[str, Measured | float] = {}
@@ -48,7 +48,7 @@ def pxn(note: Progress, spines: bool = False) -> Values:
 
 
 def _by_pxn_share(fabric: Fabric) -> Measured:
-    """Return the percentage of GPU pairs whose table path and source routes all use PXN.
+    """Return the percentage of GPU pairs with PXN on the table path and on all source routes.
 
     Only pairs on different rails and in different domains count.
     """
@@ -123,7 +123,7 @@ def placements(
 
 
 def _shares(grid: tuple[int, int, int], algorithm: Literal["ring", "direct"]) -> tuple[float, float]:
-    """Return the shares of ordered pairs of GPUs that send nothing, and that send for TP, in percent.
+    """Return the shares of ordered pairs of GPUs without traffic, and with TP traffic, in percent.
 
     TP and DP send to the next GPU of a ring, or directly to all GPUs of their group; PP sends to the next
     stage and to the stage before it.
