@@ -110,7 +110,7 @@ class Interconnect:
 
     @property
     def own_lanes(self) -> float:
-        """Number of lanes that leave an NPU, to all destinations together."""
+        """Number of lanes of an NPU to all destinations together."""
         return sum(lanes for name, lanes in self.lanes.items() if name in ("x", "y", "lrs", "up"))
 
     def share(self, op: Op, group: Group) -> float:
@@ -193,7 +193,7 @@ class Interconnect:
 
 
 def _usable(use: Use, nodes: int, group: int) -> float:
-    """Return the share of the links of a line of `nodes` that a group of `group` nodes can use."""
+    """Return the usable share of the links of a line of `nodes`, for a group of `group` nodes."""
     if use is Use.port:
         return 1.0
     direct = group - 1

@@ -62,7 +62,7 @@ class Assumptions:
 
     @property
     def lane_bytes(self) -> float:
-        """Bytes that a lane carries in a second."""
+        """Rate of a lane in bytes a second."""
         return self.lane_gbps * 1e9 / 8
 
 
@@ -171,7 +171,7 @@ def iteration(
 
 
 def _beside(item: float, other: float, chunks: int) -> float:
-    """Return the time of two kinds of work that overlap, except for a chunk of the shorter one."""
+    """Return the time of two overlapping kinds of work; a chunk of the shorter one does not overlap."""
     return max(item, other) + min(item, other) / chunks
 
 
@@ -212,7 +212,7 @@ def best(
 def _candidates(
     model: Model, npus: int, sequence: int, batch: int, lanes: float, given: Assumptions
 ) -> tuple[tuple[float, Layout], ...]:
-    """Return the layouts that fit into memory, each after its lower bound in seconds, ascending."""
+    """Return (lower bound in seconds, layout) of all layouts that fit into memory, ascending."""
     fitting = [
         (_bound(model, layout, sequence, batch, lanes * given.lane_bytes, given), layout)
         for layout in layouts(model, npus, sequence, batch)

@@ -23,8 +23,8 @@ def percentages(
 
     Args:
         study: file of the study below `experiments/`.
-        pairs: pairs of variants that are compared for each model and length.
-        lane_gbps: rate of a lane; that of the file if None.
+        pairs: pairs of variants to compare for each model and length.
+        lane_gbps: rate of a lane; None keeps the file's rate.
         twice: run the study a second time, and compare both results and plots.
 
     Returns:

@@ -75,7 +75,7 @@ class Placement:
 
 
 def place(layout: Layout, order: Order = ORDERS[0]) -> Placement:
-    """Return the placement of a layout whose axes take dimensions in this order, innermost first.
+    """Place a layout: its axes take dimensions in the order `order`, innermost first.
 
     Raises:
         ModelError: A size is not a power of two, or the layout has more NPUs than the interconnect.
@@ -124,7 +124,7 @@ def _merged(some: Sequence[Sequence]) -> Group:
 
 
 def memory_bytes(model: Model, layout: Layout, sequence: int, batch: int) -> float:
-    """Return the bytes of memory that an NPU of the first stage needs.
+    """Return the bytes of memory needed by an NPU of the first stage.
 
     A layer's input is kept for each micro-batch under way; other activations are recomputed.
     """
@@ -141,7 +141,7 @@ def memory_bytes(model: Model, layout: Layout, sequence: int, batch: int) -> flo
 
 
 def layouts(model: Model, npus: int, sequence: int, batch: int) -> Iterator[Layout]:
-    """Yield the layouts that the rules allow, in a fixed order; memory is not checked."""
+    """Yield the layouts allowed by the rules, in a fixed order; memory is not checked."""
     for tp in _powers(min(npus, 64)):
         if model.heads % tp:
             continue

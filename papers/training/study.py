@@ -78,7 +78,7 @@ Length = Annotated[str, AfterValidator(_length)]
 
 @final
 class Span(Checked):
-    """Sequence lengths over which a mean is taken."""
+    """A named set of sequence lengths for a mean."""
 
     name: Annotated[str, Field(min_length=1, max_length=40)]
     sequences: Annotated[tuple[Length, ...], Field(min_length=1)]
@@ -120,7 +120,7 @@ class PaperValue(Checked):
 
 @final
 class Given(Checked):
-    """Assumptions that a study file may change; see `iteration.Assumptions`."""
+    """Assumptions adjustable in a study file; see `iteration.Assumptions`."""
 
     pflops: Positive = _DEFAULTS.pflops
     memory_gb: Positive = _DEFAULTS.memory_gb
@@ -252,7 +252,7 @@ class Outcome:
         sequences: Sequence[str] | None = None,
         against: str | None = None,
     ) -> float:
-        """Return the mean performance of an NPU in percent of that on another variant.
+        """Return the mean performance of an NPU, in percent of its performance on another variant.
 
         Args:
             reading: key of READINGS.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Language models, layouts that divide their training over NPUs, and what an NPU sends in an iteration.
+"""Language models, layouts of their training over NPUs, and the sends of an NPU in an iteration.
 
 Collectives and their numbers follow our reading of Table 1 of UB-Mesh (an in-house MoE-2T); the reading gives
 the table's message sizes and counts, and we apply it to other models. Each layer is computed three times
@@ -226,7 +226,7 @@ def layer_demands(model: Model, layout: Layout, sequence: int, backward: bool = 
 
 @cache
 def stage_demands(model: Model, layout: Layout, sequence: int) -> tuple[Demand, ...]:
-    """Return the demands for a layer's gradients, and for a micro-batch that crosses to the next stage."""
+    """Return the demands for a micro-batch crossing to the next stage, and for a layer's gradients."""
     activations = layout.micro * sequence / layout.sp * model.hidden * ACTIVATION_BYTES
     dense = model.dense_parameters / layout.tp * GRADIENT_BYTES
     sparse = model.sparse_parameters / (layout.tp * layout.ep) * GRADIENT_BYTES
@@ -241,7 +241,7 @@ def stage_demands(model: Model, layout: Layout, sequence: int) -> tuple[Demand, 
 
 
 def wire_bytes(demand: Demand, ranks: int) -> float:
-    """Return the least bytes that an NPU of a group sends for a demand."""
+    """Return the least bytes sent by an NPU of a group for a demand."""
     share = (ranks - 1) / ranks
     match demand.op:
         case Op.allreduce:
