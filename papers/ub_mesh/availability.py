@@ -70,7 +70,7 @@ def failures_a_year(parts: Parts, rates: Rates) -> float:
 
 
 def fit_rates(pod: SuperPod = SUPERPOD) -> Rates:
-    """Return the rates with which x64T Clos and UB-Mesh have the MTBFs of the paper."""
+    """Fit the failure rates to the paper's MTBFs of x64T Clos and UB-Mesh."""
     both = (clos(CLOS_LANES, pod), ub_mesh(pod))
     counts = np.array([[parts.lrs + parts.hrs, parts.optical_lanes] for parts in both], dtype=float)
     switch, lane = np.linalg.solve(counts, [HOURS_A_YEAR / CLOS_MTBF, HOURS_A_YEAR / UB_MESH_MTBF])

@@ -85,7 +85,7 @@ def one_d_b(pod: SuperPod = SUPERPOD) -> Parts:
 
 
 def clos(lanes: int = CLOS_LANES, pod: SuperPod = SUPERPOD) -> Parts:
-    """Return the parts of a Clos network of two stages, leaves and spines, which are all HRS.
+    """Return the parts of a Clos network of two stages, with HRS as leaves and spines.
 
     Half of the lanes of a leaf lead to NPUs over copper, the other half to spines over optical cables.
     """

@@ -35,13 +35,13 @@ def shares_over_time(
     clear_us: int | None = None,
     until_us: int,
 ) -> tuple[list[float], Observation]:
-    """Return the share of link npu0-npu1 in the frames that npu0 sends, by bin, and the run's observation.
+    """Return the share of link npu0-npu1 in the frames of npu0, by bin, and the run's observation.
 
     A bin lasts BIN_US microseconds; the share of a bin with few frames is nan.
 
     Args:
         strategy: routing strategy, all-path or adaptive.
-        elements: elements of the array that npu0 sends.
+        elements: elements of the array sent by npu0.
         percent: rate of npu0-npu1 in percent while it is slow.
         onset_us: virtual time at which the link slows down, in microseconds.
         clear_us: virtual time at which the link has its full rate again; None: it remains slow.

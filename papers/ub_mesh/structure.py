@@ -69,7 +69,7 @@ class SuperPod:
 
     @property
     def npu_lanes(self) -> int:
-        """Lanes that an NPU uses: to its board, to its slot on the other boards, and up."""
+        """Lanes used by an NPU: to its board, to its slot on the other boards, and up."""
         return self.peer_lanes * (self.slots - 1 + self.boards - 1) + self.uplink_lanes
 
     @property
@@ -114,7 +114,7 @@ class SuperPod:
 
     @property
     def copper_lanes_per_rack(self) -> Mapping[str, int]:
-        """Lanes of passive cable in a rack, by the kinds of nodes that they connect."""
+        """Lanes of passive cable in a rack, by the kinds of connected nodes."""
         return {
             "NPU to NPU": self.mesh_links_per_rack * self.peer_lanes,
             "NPU to LRS": self.rack_output_lanes,

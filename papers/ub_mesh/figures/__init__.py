@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that compute or measure the figures of UB-Mesh's claims; claims.yaml names them."""
+"""Compute or measure the figures of UB-Mesh's claims; claims.yaml names the functions."""

@@ -91,7 +91,7 @@ def cost_figures(
 
 
 def _copper(clos_share: float, ub_mesh_share: float) -> str:
-    """Return a text with the CapEx of 2D-FM if copper has a price; neither paper gives this price."""
+    """Return a text with the CapEx of 2D-FM at assumed prices of copper; the papers give no price."""
     given: Prices = cost.Prices(passive_lane=10, active_lane=30)
     prices = cost.fit_prices(given=given, clos_share=clos_share, ub_mesh_share=ub_mesh_share)
     return f"{cost.capex_ratio(two_d_clos(), prices):.2f}x with copper at 10 and 30 $ a lane"

@@ -46,6 +46,6 @@ def superpod_plan(note: Progress, flat: float = 1.0) -> Values:
 
 
 def _most(fabric: Fabric, plan: Plan, tables: tuple[str, ...]) -> int:
-    """Return the largest number of entries that an NPU has in `tables`."""
+    """Return the largest number of entries of an NPU in `tables`."""
     npus = (node.name for node in fabric.nodes if node.kind == "npu")
     return max(sum(entry.table in tables for entry in plan.entries[name]) for name in npus)

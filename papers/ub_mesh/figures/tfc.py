@@ -141,7 +141,7 @@ def saturation(note: Progress, *, rules: str = "T2-G") -> Values:
 
 
 def _stalled(name: str, frames: int, rules: str, progress: Callable[[float], None]) -> Measured:
-    """Return the number of frames that did not arrive in a saturated fabric."""
+    """Return the number of undelivered frames in a saturated fabric."""
     done = saturate(build(name), rules, frames, progress=progress)
     words = f"{done.received:,} of {frames:,} frames over {done.paths:,} paths"
     return Measured(frames - done.received, detail=words)

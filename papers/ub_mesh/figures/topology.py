@@ -31,7 +31,7 @@ def _kind(fabric: Fabric, kind: NodeKind) -> list[str]:
 
 
 def _used(fabric: Fabric, kind: NodeKind) -> Measured:
-    """Return the fewest lanes that a node of a kind uses."""
+    """Return the fewest lanes used by a node of a kind."""
     audit = lane_audit(fabric)
     used = [audit[name].used for name in _kind(fabric, kind)]
     available = {audit[name].available for name in _kind(fabric, kind)}
@@ -61,7 +61,7 @@ def _out_of_planes(fabric: Fabric) -> Measured:
 
 
 def rack(note: Progress, *, cut: bool = False, **parameters: Any) -> Values:
-    """Return the figures of the check `rack`."""
+    """Return the figures of the check `rack`; `cut` removes half of the mesh links along a dimension."""
     import networkx
 
     note("a rack with its switches", 0.0)
