@@ -66,7 +66,7 @@ def us(microseconds: float) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Paper that describes a family, and its section."""
+    """Paper and section with the description of a family."""
 
     paper: str
     section: str
@@ -283,7 +283,7 @@ class Family(Generic[P]):
 
 
 def family(text: str, *, source: Source | None = None) -> Callable[[Callable[P, Fabric]], Family[P]]:
-    """Return a decorator that declares a generator as a family."""
+    """Return a decorator to declare a generator as a family."""
 
     def declare(generate: Callable[P, Fabric]) -> Family[P]:
         return Family(generate, text, source)
@@ -292,7 +292,7 @@ def family(text: str, *, source: Source | None = None) -> Callable[[Callable[P, 
 
 
 def _parameter(argument: Argument, hint: Any) -> Parameter:
-    """Return the parameter that an argument of a generator declares."""
+    """Return the parameter declared by an argument of a generator."""
     spec = next((part for part in get_args(hint)[1:] if isinstance(part, Spec)), None)
     if get_origin(hint) is not Annotated or spec is None:
         raise TypeError(f"argument {argument.name} has no Spec in its annotation")

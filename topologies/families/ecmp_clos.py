@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clos of two or three tiers whose switches choose among equal uplinks by hash (ECMP).
+"""Clos of two or three tiers with ECMP: switches choose among equal uplinks by hash.
 
 An NPU has one link, to a ToR. A ToR leads to all aggregation switches of its pod; aggregation switch k of a
 pod leads to the cores k, k + aggs, k + 2 aggs, ... Without cores, the aggregation switches of the only pod

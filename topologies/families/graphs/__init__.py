@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families that are routed as graphs, one in each file, written as a user would: networkx and `family`.
+"""Families routed as graphs, one in each file, written as a user would: networkx and `family`.
 
 parameters   parameters that several families share, and hosts behind switches
 dragonfly    groups of routers, global links between every two groups

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters that graph families share, and hosts behind the switches of a graph."""
+"""Parameters shared by graph families, and hosts behind the switches of a graph."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

@@ -74,7 +74,7 @@ class Core:
 
     @property
     def ports(self) -> int:
-        """Ports of a spine that lead to optical switches."""
+        """Number of ports of a spine to optical switches."""
         return len(self.groups[0]) * (1 if self.wiring == "uniform" else 2)
 
 
@@ -107,7 +107,7 @@ def core_of(fabric: Fabric) -> Core:
 
 
 def circulant(wiring: str, pods: int, spines: int, ports: int) -> list[list[list[int]]]:
-    """Return maps that join all pairs of Pods by nearly equal numbers of circuits, equal for every group.
+    """Return equal maps for all groups, with nearly equal numbers of circuits between all pairs of Pods.
 
     Of P Pods, switch or pair k joins Pod i to the Pod 1 + k mod (P - 1) after it. With uniform wiring, switch
     k joins the pairs of round k of a round-robin tournament; with an odd number of Pods, each round leaves
@@ -141,7 +141,7 @@ def with_maps(fabric: Fabric, maps: Maps) -> Fabric:
 
 
 def crossconnects_of(fabric: Fabric, maps: Maps) -> dict[str, dict[int, int]]:
-    """Return the `crossconnects` that the fabric would have with the circuits of `maps` alone."""
+    """Return the `crossconnects` of the fabric with the circuits of `maps` alone."""
     joined = _joined_ports(fabric, maps)
     return {
         switch.name: both_ways(circuits_of(switch.name, len(switch.ends), joined[switch.name]))
@@ -211,10 +211,10 @@ def _row(fabric: Fabric, core: Core, name: str) -> tuple[int, ...]:
 
 
 def physical(fabric: Fabric) -> dict[str, dict[int, int]]:
-    """Return the Rx fibre of each Tx fibre that is not dark, by physical optical switch.
+    """Return the Rx fibre of each lit Tx fibre, by physical optical switch.
 
     Switch K of group H is `ocsH.K`. With cross and uniform wiring a switch has one fibre a Pod each way; with
-    dual-link wiring it has as many again, for the odd ports.
+    dual-link wiring it has two, the second for the odd ports.
     """
     core = core_of(fabric)
     settings: dict[str, dict[int, int]] = {}
@@ -274,7 +274,7 @@ def check_wiring(fabric: Fabric, switches: Mapping[str, Mapping[int, int]] | Non
 
 
 def _electrical(core: Core) -> Iterator[tuple[int, int, int]]:
-    """Yield (group, port, Pod) of all ports of spines that lead to optical switches."""
+    """Yield (group, port, Pod) of all ports of spines to optical switches."""
     for group in range(len(core.groups)):
         for number in range(core.ports):
             for pod in range(core.pods):
@@ -282,7 +282,7 @@ def _electrical(core: Core) -> Iterator[tuple[int, int, int]]:
 
 
 def _fibres(core: Core, group: int, number: int, pod: int) -> tuple[_Place, _Place]:
-    """Return the optical port to which a spine's port sends, and the optical port from which it receives."""
+    """Return the two optical ports of a spine's port: the first for sending, the second for receiving."""
     match core.wiring:
         case "cross":
             return (_built(group, number), pod), (_built(group, number ^ 1), pod)

@@ -257,7 +257,7 @@ class Domains:
         return self._crossed(fabric) if self._optical else fabric
 
     def _crossed(self, fabric: Fabric) -> Fabric:
-        """Return the fabric with optical switches that join the NICs of GPUs in use to their leaves."""
+        """Return the fabric with the NICs of GPUs in use joined to their leaves by optical switches."""
         optical = [
             OpticalSwitch(
                 name=f"ocs{domain}",

@@ -212,7 +212,7 @@ def share(what: str, lanes: int, among: str, count: int) -> int:
 
 
 def hrs_address(number: int) -> int:
-    """Return the address of an HRS, whose number fills the fields npu, board, column and row."""
+    """Return the address of an HRS; its number fills the fields npu, board, column and row."""
     low, wide = number & 63, number >> 6
     fields = {
         "class": AddressClass.HRS,
