@@ -57,7 +57,7 @@ def bends_of(fabric: Fabric, positions: Mapping[str, Point], centre: Centre) -> 
 
 
 def _across(x: float, y: float) -> Point:
-    """Return the unit vector normal to a direction; of the two, the one upwards, or else to the right."""
+    """Return the unit vector normal to a direction and upwards, or to the right for a vertical direction."""
     across = (y, -x)
     points_down = across[1] > 1e-9 or (abs(across[1]) <= 1e-9 and across[0] < 0)
     return (-across[0], -across[1]) if points_down else across

@@ -31,7 +31,7 @@ def layout(fabric: Fabric) -> Layout:
 
 
 def _endpoints_are_leaves(fabric: Fabric) -> bool:
-    """Return whether every endpoint has a single neighbour, which is a switch."""
+    """Return whether every endpoint has a single neighbour, a switch."""
     neighbours = [list(fabric.neighbours(node.name)) for node in fabric.endpoints]
     return not fabric.optical and all(
         len(names) == 1 and fabric.node(names[0]).is_switch for names in neighbours

@@ -32,7 +32,7 @@ def rows_of(
 
     Args:
         levels: nodes of each row, from the lowest row upwards.
-        graph: graph of these nodes.
+        graph: graph of the nodes of all rows.
         leaves: endpoints below each node, by name of the node.
     """
     positions: dict[str, Point] = {}
@@ -76,13 +76,13 @@ def _width(leaves: int) -> float:
 
 
 def _middle(graph: nx.Graph, name: str, xs: Mapping[str, float]) -> float:
-    """Return the mean x of the neighbours whose x is known; 0 without such neighbours."""
+    """Return the mean x of the neighbours with known x; 0 without such neighbours."""
     below = [xs[other] for other in graph[name] if other in xs]
     return sum(below) / len(below) if below else 0.0
 
 
 def _apart(middles: Sequence[float], rooms: Sequence[float]) -> list[float]:
-    """Return positions close to `middles` and in their order, spaced so that each node has its room."""
+    """Space out `middles`, in their order, to give each node its room."""
     row: list[float] = []
     for at, middle in enumerate(middles):
         least = row[-1] + (rooms[at - 1] + rooms[at]) / 2 if row else middle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of the nodes of a graph, in the first of these forms that fits.
+"""Place the nodes of a graph, in the first fitting form of this list.
 
     given    for graphs whose nodes, except leaves, all have a position
     groups   for graphs with named groups: a circle of groups, each a circle of its nodes
@@ -60,7 +60,7 @@ class _Graph:
     leaves: Mapping[str, Sequence[Node]]
 
     def room(self, name: str) -> float:
-        """Return the width that a node needs for itself and its leaves."""
+        """Return the width needed by a node and its leaves."""
         most = max((count for count in _rings(len(self.leaves[name]))), default=1)
         return max(1.0, _BESIDE * most)
 
@@ -71,7 +71,7 @@ class _Graph:
 
 
 def place_graph(fabric: Fabric) -> Layout:
-    """Return the layout of a graph in the first form that fits (see the module)."""
+    """Return the layout of a graph in the first fitting form (see the module)."""
     shape = _graph(fabric)
     names = {node.name: node.group for node in shape.core}
     if all(node.position is not None for node in shape.core):
@@ -144,7 +144,7 @@ def _with_leaves(shape: _Graph, positions: dict[str, Point], angles: Mapping[str
 
 
 def _given(shape: _Graph) -> dict[str, Point]:
-    """Return the positions that the fabric gives, scaled to the layout's unit.
+    """Return the positions given by the fabric, scaled to the layout's unit.
 
     A leaf without a given position is drawn next to its neighbour.
     """
@@ -297,5 +297,5 @@ def _least_distance(positions: Mapping[str, Point]) -> float:
 
 
 def _rounded(position: Point) -> Point:
-    """Return a position rounded to 3 digits, so that machines give equal results."""
+    """Return a position rounded to 3 digits, for equal results on all machines."""
     return round(position[0], 3), round(position[1], 3)

@@ -54,7 +54,7 @@ def grid(fabric: Fabric) -> dict[str, Point]:
 
 
 def _columns(count: int, width: float, height: float) -> int:
-    """Return the number of columns of a full grid of `count` boxes whose shape is closest to a screen."""
+    """Return the number of columns of a full grid of `count` boxes with the shape closest to a screen's."""
     divisors = [columns for columns in range(1, count + 1) if count % columns == 0]
     return min(divisors, key=lambda columns: abs(log(columns**2 * width / (count * height * _ASPECT))))
 
@@ -85,7 +85,7 @@ def with_tiers(fabric: Fabric) -> dict[str, Point]:
 
 
 def _middle(fabric: Fabric, node: Node, positions: Mapping[str, Point]) -> float:
-    """Return the mean x of the neighbours that have a position; 0 if none has."""
+    """Return the mean x of the neighbours with a position; 0 without such neighbours."""
     below = [positions[name][0] for name in fabric.neighbours(node.name) if name in positions]
     return sum(below) / len(below) if below else 0.0
 

@@ -28,7 +28,7 @@ class Group:
 @final
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Positions (`places`) of nodes and optical switches by name, and the groups that have a box.
+    """Positions (`places`) of nodes and optical switches by name, and the groups with a box.
 
     `bends` has the control point of each link's quadratic curve, by name of the link. If `bends` is empty,
     each link is an arc whose form follows from the positions of its ends.
