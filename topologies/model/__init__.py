@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that describe a network: fabrics, nodes, ports, links and address plans.
+"""Data model of a network: fabrics, nodes, ports, links and address plans.
 
 fabric    nodes with ports, links, optical switches
 address   addresses and their bit fields

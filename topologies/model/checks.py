@@ -30,7 +30,7 @@ class LaneUse:
 
 
 def check(fabric: Fabric) -> None:
-    """Raise one TopologyError that lists every problem of the fabric, if there are any."""
+    """Raise one TopologyError with all problems of the fabric, if there are any."""
     faults = problems(fabric)
     if faults:
         listed = "".join(f"\n  - {problem}" for problem in faults)
@@ -155,9 +155,9 @@ def _links(fabric: Fabric) -> Iterator[str]:
 
 
 def _straight(link: Link, a: Node, b: Node) -> Iterator[str]:
-    """Yield a problem if a link neither is a step in its dimension alone nor joins two tiers.
+    """Yield a problem unless a link is a step in its dimension alone, or joins two tiers.
 
-    Routes by coordinates and tiers need one or the other.
+    Only such links suit routes by coordinates and tiers.
     """
     if link.dimension is None:
         if a.tier == b.tier and a is not b:

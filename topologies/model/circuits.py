@@ -57,7 +57,7 @@ def both_ways(circuits: Iterable[Circuit]) -> dict[int, int]:
 
 
 def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
-    """Return the link that a circuit of optical switch `name` is, or would be if it were set up."""
+    """Return the link of a circuit of optical switch `name`, set up or not."""
     switch = fabric.optical_switch(name)
     low, high = circuit
     a, b = switch.ends[low], switch.ends[high]
@@ -74,7 +74,7 @@ def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
 
 
 def circuit_of(fabric: Fabric, link: str) -> tuple[str, Circuit] | None:
-    """Return the optical switch and the circuit that a link name denotes; None if the link is no circuit."""
+    """Return the optical switch and the circuit denoted by a link name; None if the link is no circuit."""
     name, colon, ports = link.rpartition(":")
     low, dash, high = ports.partition("-")
     if not (colon and dash and low.isdecimal() and high.isdecimal()):
@@ -104,7 +104,7 @@ def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:
 def core_dimensions(fabric: Fabric) -> Mapping[str, int]:
     """Return the dimension of each packet switch's ports to optical switches, by name of the packet switch.
 
-    A packet switch is absent if all of these ports lead to another tier.
+    A packet switch is absent if all its ports to optical switches lead to another tier.
     """
     dimensions: dict[str, int] = {}
     for end in (end for switch in fabric.optical for end in switch.ends):

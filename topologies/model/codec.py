@@ -97,7 +97,7 @@ class _Fabric(_Strict):
 
 
 def to_json(fabric: Fabric) -> str:
-    """Return a document that `from_json` turns back into an equal fabric."""
+    """Return a fabric as JSON; `from_json` turns the text back into an equal fabric."""
     # A fabric without optical switches has no key `optical`.
     absent = None if fabric.optical else {"optical"}
     return _Fabric.model_validate(fabric).model_dump_json(indent=1, exclude=absent) + "\n"

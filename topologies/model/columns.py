@@ -47,7 +47,7 @@ class FabricColumns:
 
     @cached_property
     def representative(self) -> Numbers:
-        """First hop with the same tail and head, for each hop: the hop itself unless links are parallel."""
+        """First hop with equal tail and head, for each hop: the hop itself unless links are parallel."""
         _, first, inverse = np.unique(
             self._keys(self.tails, self.heads), return_index=True, return_inverse=True
         )
@@ -81,7 +81,7 @@ class FabricColumns:
         return tails.astype(np.int64) * len(self.names) + heads
 
     def hops(self, tails: Numbers, heads: Numbers) -> Numbers:
-        """Return the first hop from `tails[i]` to `heads[i]` for each i; -1 where no link joins the two."""
+        """Return the first hop from `tails[i]` to `heads[i]` for each i; -1 without a link."""
         keys, hops = self._sorted
         if not len(keys):
             return np.full(len(tails), -1, np.int32)

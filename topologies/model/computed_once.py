@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decorator that caches the results of a function in the fabric of which they are computed."""
+"""Decorator to cache the results of a function in its first argument, a fabric."""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -27,9 +27,9 @@ _ABSENT = object()
 def computed_once(
     compute: Callable[[Owner, Unpack[Arguments]], Result],
 ) -> Callable[[Owner, Unpack[Arguments]], Result]:
-    """Decorate a function of a fabric and hashable arguments, so that it computes each result once.
+    """Decorate a function of a fabric and hashable arguments, to compute each result once.
 
-    The first argument holds the results in its `cache`, which lives as long as that object; copies and
+    The first argument holds the results in its `cache`, which lives as long as the object; copies and
     pickles start with an empty cache. The result may depend on nothing but the arguments. The decorated
     function or method takes positional arguments only.
     """

@@ -23,10 +23,10 @@ _FLOW_UNITS = 2**30
 
 
 def rate_between(fabric: Fabric, side: Collection[str], other: Collection[str]) -> int:
-    """Return the bits per second that can flow from endpoints `side` to endpoints `other`.
+    """Return the largest flow from endpoints `side` to endpoints `other`, in bits per second.
 
-    By max flow, min cut this is the least rate of a cut between the two; every other node may be on either
-    side of the cut.
+    By max-flow min-cut, the result is the least rate of a cut between both sets. Every other node may be on
+    either side of the cut.
     """
     from scipy.sparse import coo_array
 

@@ -163,7 +163,7 @@ class Link:
     dimension: int | None
 
     def far(self, node: str) -> End:
-        """Return the end that is not on `node`."""
+        """Return the end opposite to `node`."""
         if node not in (self.a.node, self.b.node):
             raise TopologyError(
                 f"link {self.name} has no end at {node}", remedy=f"name {self.a.node} or {self.b.node}"
@@ -174,7 +174,7 @@ class Link:
 @final
 @dataclass(frozen=True, slots=True)
 class OpticalSwitch:
-    """An optical circuit switch, which joins its ports in pairs; a fibre leads from port i to `ends[i]`.
+    """An optical circuit switch, joining its ports in pairs; a fibre leads from port i to `ends[i]`.
 
     A pair of joined ports is a circuit. A circuit is a link between the two ends, of `lanes` lanes,
     `rate_bps` bits per second each way and `delay_ps` picoseconds from end to end. A new circuit carries
@@ -288,7 +288,7 @@ class Fabric:
         return None if link is None else link.far(node)
 
     def port_to(self, node: str, neighbour: str) -> int:
-        """Return the port of `node` whose link leads to `neighbour`; of parallel links the first."""
+        """Return the port of `node` to `neighbour`; of parallel links the first."""
         try:
             return self._ports[node][neighbour]
         except KeyError:
@@ -308,7 +308,7 @@ class Fabric:
             return [self.port_to(node, neighbour) for node, neighbour in pairwise(path)]
 
     def ports_to(self, node: str, neighbour: str) -> tuple[int, ...]:
-        """Return the ports of `node` whose links lead to `neighbour`, in the order of the links."""
+        """Return the ports of `node` to `neighbour`, in the order of the links."""
         return self._parallel.get((node, neighbour)) or (self.port_to(node, neighbour),)
 
     @property
@@ -325,7 +325,7 @@ class Fabric:
         return tuple(self._link_at[node, port] for port in self.ports_to(node, neighbour))
 
     def neighbours(self, node: str) -> tuple[str, ...]:
-        """Return the neighbours of a node, in the order of the ports that lead to them."""
+        """Return the neighbours of a node, in the order of the ports to them."""
         self.node(node)
         return tuple(self._ports[node])
 
@@ -377,7 +377,7 @@ class Fabric:
         return Fabric, tuple(getattr(self, item.name) for item in fields(self) if item.init)
 
     def graph(self) -> "nx.Graph":
-        """Return a new undirected graph of node names, whose edges carry `link`, the link's name."""
+        """Return a new undirected graph of node names; edges carry the name of the link as `link`."""
         # Imported here: networkx takes half of the import time, and every process of a lab imports fabrics.
         import networkx as nx
 

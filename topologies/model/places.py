@@ -29,7 +29,7 @@ def racks(fabric: Fabric) -> list[list[Node]]:
 
 
 def nic_ports(node: Node) -> tuple[int, ...]:
-    """Return the NIC ports of an endpoint, which lead out of its domain; empty for any other node."""
+    """Return the NIC ports of an endpoint (out of its domain); empty for any other node."""
     return tuple(port.number for port in node.ports if port.name.startswith(NIC) and not node.is_switch)
 
 
@@ -52,7 +52,7 @@ def plane_of(fabric: Fabric) -> dict[str, int]:
 
 
 def nic_planes(fabric: Fabric) -> list[list[Node]]:
-    """Return the switches of each plane of a fabric whose NICs have several ports, in the order of the ports.
+    """Return the switches of each plane of a fabric with multi-port NICs, in the order of the ports.
 
     The result is empty if NICs have one port, or if a switch joins several planes.
     """

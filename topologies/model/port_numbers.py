@@ -19,7 +19,7 @@ _SHAPE = "write the number at one end or both, as in ports: s1:3 s3:1"
 
 
 def check_ports(fabric: Fabric, remedy: str) -> None:
-    """Raise a TopologyError with this remedy if a node has a port that a source route cannot address."""
+    """Raise a TopologyError with this remedy if source routes cannot address a port of a node."""
     for node in fabric.nodes:
         if node.ports and node.ports[-1].number > MAX_PORT:
             raise TopologyError(
@@ -30,7 +30,7 @@ def check_ports(fabric: Fabric, remedy: str) -> None:
 
 
 def wanted_ports(fabric: str, a: str, b: str, text: object) -> dict[str, int]:
-    """Return the port numbers, by node, that `text`, the attribute `ports` of an edge, requests."""
+    """Return the port numbers, by node, requested by `text`, the attribute `ports` of an edge."""
     result: dict[str, int] = {}
     for part in text.split() if isinstance(text, str) else [str(text)]:
         node, _, number = part.rpartition(":")
@@ -65,7 +65,7 @@ class PortNumbers:
                     )
 
     def take(self, node: str, wanted: Mapping[str, int]) -> int:
-        """Return the number that an edge requests at a node, else the lowest free number."""
+        """Return the number requested by an edge at a node, else the lowest free number."""
         if node in wanted:
             return wanted[node]
         number = self._next.get(node, 1)

@@ -83,9 +83,9 @@ class Wiring:
         self._links.append(link)
 
     def fibre(self, node: str, label: str, *, lanes: int, dimension: int | None = None) -> End:
-        """Add a port that leads to an optical switch, and return its end.
+        """Add a port of `node` for a fibre to an optical switch, and return its end.
 
-        `dimension` is the dimension of the circuits on the port; None: they lead to another tier.
+        `dimension` is the dimension of the circuits on the port; None: the circuits lead to another tier.
         """
         return self._end(node, label, lanes, dimension)
 
