@@ -9,7 +9,7 @@ __all__ = ["EXPORTS", "to_containerlab", "to_dot", "to_graphml"]
 
 
 def to_graphml(fabric: Fabric) -> str:
-    """Return GraphML that `read_fabric` reads: kinds and tiers of nodes, ports, rates, delays of links."""
+    """Return GraphML for `read_fabric`: kinds and tiers of nodes, ports, rates, delays of links."""
     import networkx as nx
 
     graph: nx.MultiGraph[str] = nx.MultiGraph(name=fabric.name)

@@ -110,7 +110,7 @@ def _from_graphml(path: Path, text: str) -> Fabric:
 
 
 def _renamed(graph: "nx.Graph") -> "nx.Graph":
-    """Return the graph with nodes named by their attribute `name` or `label`, which editors write.
+    """Return the graph with nodes named by their attribute `name` or `label`, as written by editors.
 
     If two nodes would have one name, all nodes keep the ids of the file.
     """

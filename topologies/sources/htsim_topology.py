@@ -65,7 +65,7 @@ class _File:
     lines: dict[int, int] = field(default_factory=dict)
 
     def refuse(self, line: int, message: str, remedy: str = "") -> NoReturn:
-        """Raise TopologyError that names the file and the line."""
+        """Raise TopologyError with the file and the line."""
         raise TopologyError(f"{self.path}:{line}: {message}", remedy=remedy)
 
     def number(self, line: int, key: str, words: list[str], low: int, high: int = _MAX) -> int:
@@ -90,7 +90,7 @@ def htsim_graph(path: Path, text: str) -> "nx.MultiGraph":
 
 
 def htsim_clos(path: Path, text: str) -> Fabric | None:
-    """Return the fabric of a file whose switches choose among equal uplinks by hash, as in htsim.
+    """Return the ECMP Clos of a file: switches choose among equal uplinks by hash, as in htsim.
 
     None if switches have parallel links (`Bundle`). Nodes have the names of `htsim_graph`. TopologyError
     names the file and the faulty line.
@@ -115,7 +115,7 @@ def htsim_clos(path: Path, text: str) -> Fabric | None:
 
 
 def _checked(path: Path, text: str) -> _File:
-    """Return the contents of a file whose nodes fill its pods and ToRs."""
+    """Return the contents of a file, checked for full pods and ToRs."""
     file = _read(path, text)
     nodes, tiers, pod = (file.head[key] for key in _HEAD)
     down = file.of(0, "radix_down")
