@@ -10,7 +10,7 @@ __all__ = ["swap_cables", "unplug"]
 
 
 def swap_cables(fabric: Fabric, first: str, second: str) -> Fabric:
-    """Return the fabric in which two links have exchanged their second ends.
+    """Return the fabric with the second ends of two links exchanged.
 
     The fault is a person who plugs two cables into each other's sockets. Links keep their names, lanes and
     rates. TopologyError if a link is unknown, or if both names are the same.

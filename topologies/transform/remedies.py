@@ -27,12 +27,12 @@ IsGone = Callable[[str], bool]
 def remedies(
     fabric: Fabric, lost: str, *, holders: Mapping[str, str], down: Set[str], is_gone: IsGone
 ) -> Iterator[Replacement]:
-    """Yield replacements in order of preference, without a check that their spares are free or would serve.
+    """Yield replacements in order of preference; the caller checks if their spares are free and useful.
 
     Args:
         fabric: the fabric with the failed node.
         lost: the failed node.
-        holders: current replacement of each node that was replaced before.
+        holders: current replacement of each node replaced before.
         down: names of links known to have failed.
         is_gone: whether a node has failed.
     """
@@ -123,7 +123,7 @@ def _two_sided(fabric: Fabric, name: str) -> bool:
 
 
 def _leaves(fabric: Fabric, name: str) -> list[str]:
-    """Return the switches to which the NIC ports of an endpoint lead."""
+    """Return the switches at the NIC ports of an endpoint."""
     ends = (fabric.peer(name, port) for port in nic_ports(fabric.node(name)))
     return [end.node for end in ends if end is not None]
 
@@ -135,7 +135,7 @@ def _by_switch(fabric: Fabric, switch: str) -> Iterator[Replacement]:
 
 
 def _turned(fabric: Fabric, lost: str, spare: str) -> dict[str, dict[int, int]]:
-    """Return the crossconnect maps, by optical switch, that move every circuit of `lost` to `spare`.
+    """Return the crossconnect maps, by optical switch, to move every circuit of `lost` to `spare`.
 
     Empty when no optical switch leads to both, or when `lost` has no circuit.
     """
@@ -160,9 +160,9 @@ def _near(fabric: Fabric, name: str) -> list[Node]:
 
 
 def _idle_domains(fabric: Fabric, member: str) -> dict[str, dict[int, str]]:
-    """Return idle domains by number, each with its spares by rank; those in the segment of `member` first.
+    """Return the spares of idle domains, by domain and rank; domains in the segment of `member` come first.
 
-    In a fabric with segments the number is that of the segment, a dot, and that of the host.
+    A domain is named by its number; in a fabric with segments, by SEGMENT.HOST.
     """
     segment = fabric.node(member).coordinates[2:]
     members = {node.coordinates[1:] for node in fabric.nodes if node.kind.member}

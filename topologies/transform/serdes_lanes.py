@@ -15,7 +15,7 @@ __all__ = ["with_lanes"]
 
 
 def with_lanes(fabric: Fabric, lanes: Sequence[int], members: Collection[str]) -> Fabric:
-    """Return the fabric in which a link along dimension d between two of `members` has `lanes[d]` lanes.
+    """Return the fabric with `lanes[d]` lanes on each link along dimension d between two of `members`.
 
     TopologyError if a member would have more lanes in use than before. Links to other nodes and to switches
     keep their lanes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spares of a fabric, the fabric in which they replace failed nodes, and endpoints that are cut off.
+"""Spares of a fabric, the replacement of failed nodes, and cut-off endpoints.
 
 A rack of UB-Mesh has a spare NPU (64+1). A domain of GPUs may have idle GPUs, or be idle as a whole. An
 optical switch may connect a GPU to another rail switch (Rail-only, faults).
@@ -54,7 +54,7 @@ def standbys(fabric: Fabric) -> tuple[str, ...]:
 
 
 def idle_switches(fabric: Fabric) -> tuple[str, ...]:
-    """Return the switches without links, which only fibres to optical switches can connect."""
+    """Return the switches without links; only fibres to optical switches can connect them."""
     return tuple(node.name for node in fabric.switches if not fabric.neighbours(node.name))
 
 
@@ -79,10 +79,10 @@ def spares_for(fabric: Fabric, name: str) -> tuple[str, ...]:
 
 
 def taken_over(fabric: Fabric, failed: str, spare: str) -> Fabric:
-    """Return the fabric in which a spare and a failed node have exchanged their addresses.
+    """Return the fabric with the addresses of a spare and a failed node exchanged.
 
     Senders to the address notice nothing. `Node.coordinates` and links are unchanged. In UB-Mesh the spare
-    takes over the role of the failed NPU; that it takes over the address is derived.
+    takes over the role of the failed NPU; the takeover of the address is our derivation.
     """
     return replaced(fabric, Replacement({failed: spare}))
 
@@ -115,7 +115,7 @@ def replaced(fabric: Fabric, replacement: Replacement) -> Fabric:
 
 
 def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | None:
-    """Return the side on which an endpoint with a NIC has no link that works; None if there is no such side.
+    """Return the side on which an endpoint with a NIC has no working link; None if there is no such side.
 
     None also for a node without NIC. `down` are names of failed links.
     """
@@ -134,7 +134,7 @@ def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | Non
 
 @computed_once
 def dark(fabric: Fabric) -> frozenset[str]:
-    """Return the endpoints whose NIC ports have no link or circuit: no other domain reaches them."""
+    """Return the endpoints without a link or circuit at NIC ports: no other domain reaches them."""
     return frozenset(node.name for node in fabric.nodes if _is_dark(fabric, node))
 
 
