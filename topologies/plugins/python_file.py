@@ -94,7 +94,7 @@ def _is_own(module: ModuleType, name: str, value: object) -> bool:
 
 
 def _located(file: str, ex: Exception) -> TopologyError:
-    """Return an error that names the innermost line of the file in the traceback of an exception."""
+    """Return an error with the innermost line of the file in the traceback of an exception."""
     if isinstance(ex, SyntaxError) and ex.filename and Path(ex.filename).resolve() == Path(file).resolve():
         return TopologyError(f"{file}:{ex.lineno}: SyntaxError: {ex.msg}", remedy="correct the line")
     frames = [
