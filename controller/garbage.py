@@ -38,10 +38,10 @@ def garbage_collection_paused() -> Iterator[None]:
 
 @contextmanager
 def earlier_objects_left_out() -> Iterator[None]:
-    """Exclude all present objects from garbage collection; on exit, collect all garbage created since.
+    """Exclude all objects that exist now from garbage collection; on exit, collect all garbage created since.
 
-    A plan lives for the whole run. Otherwise every full collection during the run would scan the plan.
-    A nested exclusion excludes nothing more.
+    A plan lives for the whole run. Without this, every full collection during the run would scan the plan.
+    Within such an exclusion a second one excludes nothing more.
     """
     if not _left_out:
         gc.freeze()

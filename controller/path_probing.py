@@ -47,7 +47,7 @@ LB_VALUES = 256
 @final
 @dataclass(frozen=True, slots=True)
 class ProbedPath:
-    """A path, and a value of the header field lb (load balancing) leading frames over the path."""
+    """A path, and a value of the header field lb (load balancing) with which switches choose the path."""
 
     lb: int
     path: Path
@@ -59,7 +59,7 @@ def selected_members(hashes: ArrayLike, ways: int, shift: int = 0) -> Ints:
 
 
 def lb_by_member(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> Ints:
-    """Return, by member of a group, the first value of `lbs` to select the member; -1 if there is none.
+    """Return, by member of a group, the first value of `lbs` that selects the member; -1 if there is none.
 
     `scna` and `dcna` are the addresses of the frame. `lbs` has all values of lb by default.
     """
@@ -102,7 +102,7 @@ class PathProbe:
         self._plan = plan
 
     def lbs_by_path(self, source: str, destination: str) -> Mapping[Path, tuple[int, ...]]:
-        """Return, by path, the values of lb leading over the path; paths are sorted by their least value.
+        """Return, by path, the values of lb that select the path; paths are sorted by their least value.
 
         Raises:
             PlanError: The tables do not lead to the destination.
@@ -199,7 +199,7 @@ class PathProbe:
         return [self._scheme.until_hash(path) for path in paths]
 
     def _follow(self, begun: Path, destination: str, lbs: Ints) -> Iterator[tuple[Path, Ints]]:
-        """Yield the paths beginning with `begun`, each with the values of `lbs` to select the path."""
+        """Yield the paths that begin with `begun`, each with the values of `lbs` that select the path."""
         fabric, source = self._plan.fabric, begun[0]
         hashes = flow_hash(fabric.node(source).address, fabric.node(destination).address, lbs)
         waiting: list[tuple[Path, Ints]] = [(begun, np.arange(len(lbs)))]

@@ -196,7 +196,7 @@ def check_routes(routing: Scheme, routes: Iterable[Path]) -> None:
 
 
 def _permits_no_cycle(fabric: Fabric, rules: RuleSet) -> bool:
-    """Return whether the permitted turns close no cycle; the result is cached with the fabric."""
+    """Return whether the turns that the rules permit close no cycle; the result is cached with the fabric."""
     known = _known_verdicts(fabric)
     if rules.name not in known:
         known[rules.name] = permits_no_cycle(fabric, rules)

@@ -67,7 +67,7 @@ class Fault:
 
     @property
     def end_ps(self) -> int:
-        """Time in ps of the fault's last change of its target."""
+        """Time of the last change, after which the target stays as it is."""
         if self.event == "storm":
             return self.at_ps + self.count * self.period_ps
         turns = max(0, self.count - 1) if self.event == "flap" else 0
@@ -172,7 +172,7 @@ EVENTS: Mapping[str, EventKind] = MappingProxyType(
 
 
 def unmatched_clears(faults: Sequence[Fault]) -> Iterator[int]:
-    """Yield the indices of `up` and `clear` faults without an earlier fault to undo at their target."""
+    """Yield the indices of `up` and `clear` faults that have no earlier fault at their target to undo."""
     began: dict[bool, set[str]] = {False: set(), True: set()}  # names of targets taken down, and impaired
     for position in sorted(range(len(faults)), key=lambda position: faults[position].at_ps):
         fault = faults[position]

@@ -137,7 +137,7 @@ class Measured:
 
     @property
     def achieved(self) -> float:
-        """Ratio of sent to offered bytes; 0 if nothing was offered."""
+        """Share of the offered bytes that was sent; 0 if nothing was offered."""
         return self.sent_bytes / self.offered_bytes if self.offered_bytes else 0.0
 
     @property
@@ -341,7 +341,7 @@ def _shaped(m: Measured) -> Check:
 
 
 def _suggestion(dilation: float, broken: Sequence[float]) -> int:
-    """Return a dilation likely to pass all checks, rounded up to half a unit of its leading digit.
+    """Return a dilation with which all checks should pass, rounded up to half a unit of its leading digit.
 
     `broken` is, for each failed check, the measured value divided by its limit; the worst one, with headroom,
     gives the result. A loss counts as infinite and tells nothing about the dilation: if there are only

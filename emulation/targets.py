@@ -39,7 +39,7 @@ class Target:
 
     @property
     def directions(self) -> tuple[LinkDirection, ...]:
-        """All directions affected by loss, rate and delay."""
+        """All directions that loss, rate and delay change."""
         return (*((link, direction) for link in self.links for direction in (0, 1)), *self.one_way)
 
 
@@ -179,7 +179,7 @@ def _nodes(fabric: Fabric, name: str, nodes: Sequence[Node]) -> Target:
 
 
 def _leading_to(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
-    """Yield the links and possible circuits with an end accepted by `struck`."""
+    """Yield the links and possible circuits with an end for which `struck` is true."""
     for link in fabric.links:
         if circuit_of(fabric, link.name) is None and (struck(link.a) or struck(link.b)):
             yield link.name
@@ -187,7 +187,7 @@ def _leading_to(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
 
 
 def _fibres(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
-    """Yield all possible circuits, set up or not, with an end accepted by `struck`."""
+    """Yield all possible circuits, set up or not, with an end for which `struck` is true."""
     for optical in fabric.optical:
         for low, high in combinations(range(len(optical.ends)), 2):
             if struck(optical.ends[low]) or struck(optical.ends[high]):

@@ -72,7 +72,7 @@ class Host(Protocol):
         ...
 
     def on_timer(self, now: int) -> Output:
-        """Handle the passing of the last returned deadline."""
+        """Handle the deadline that was returned last."""
         ...
 
 
@@ -286,7 +286,7 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
         ...
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host, before run(), for attaching an agent later."""
+        """Prepare a node's host, before run(), for an agent that is attached later."""
         ...
 
     def set_level(self, node: str, level: int) -> None:
@@ -324,7 +324,7 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
 
     @property
     def frames_without_link(self) -> int:
-        """Frames sent by programs to ports without a link, or to down links."""
+        """Frames that a program sent to a port without a link, or to a link that was down."""
         ...
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
@@ -365,7 +365,7 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
 
 
 class WatchableTestbed(Testbed, Protocol):
-    """A testbed with links, and counters of agents and links, observable during a run."""
+    """A testbed whose links, and counters of agents and links, can be observed while it runs."""
 
     watch: Watch | None
     """Watch of run(), if any; set before run() is first called."""

@@ -23,7 +23,7 @@ class TreeTestbed(Protocol):
     """A testbed with collectives in switches; their members can leave a tree while they run."""
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Ask members for their blocks without results in a tree.
+        """Ask members for the blocks of a tree whose results they wait for.
 
         Calls `answered` when all members have answered. In real time a member may receive further results
         after its own answer.

@@ -5,7 +5,8 @@ The floors topologies, controller and emulation lie below; papers and railyard l
 floor.
 
 Values: a `Scenario` is a checked scenario file; a `Prepared` variant has a fabric, a plan, jobs and faults;
-an `Observation` has the measurements of a run; a `VariantRun` adds the lower bound of the completion time; a
+    an
+`Observation` has the measurements of one run, a `VariantRun` adds the lower bound of its completion time; a
 `Result` has metrics and judged assertions.
 
     errors     errors of this floor
@@ -15,7 +16,7 @@ an `Observation` has the measurements of a run; a `VariantRun` adds the lower bo
     output     folder of results: locked during a run, each file written in full or not at all
     scenario   scenario files: schema, loader, errors with file, line and key; names of metrics
     run        run a scenario: prepare its variants, boot the testbed, run, collect observations
-    ranks      user programs, one per rank, with collectives on an emulated fabric
+    ranks      user programs, one per rank, that call collectives on an emulated fabric
     topology_scan  topology scan of an emulated fabric
     formats    import files of other tools as scenarios; export jobs of a scenario to such files
     recording  the events of a run, as records in a file

@@ -51,7 +51,7 @@ class OutputFolder:
 
 @contextmanager
 def output_folder(path: Path, *, lock: Lock = "exclusive") -> Iterator[OutputFolder]:
-    """Create the folder if needed, check write access, lock the folder, and yield it.
+    """Create the folder if needed, check that it is writable, lock it, and yield it.
 
     If the body of the `with` statement raises an exception, folders created here are removed again if they
     are empty. In a run with sudo, created folders and files of root become the property of the user who
@@ -59,8 +59,9 @@ def output_folder(path: Path, *, lock: Lock = "exclusive") -> Iterator[OutputFol
 
     Args:
         path: The folder of results.
-        lock: `exclusive`: a second run with the folder, in this or another process, is refused until the
-            body ends. `shared`: several runs may write to the folder at once, as the shards of a study do.
+        lock: `exclusive`: a second run that opens the folder, in this or another process, is refused until
+            the body ends. `shared`: several runs may write to the folder at once, as the shards of a study
+            do.
             `none`: no lock, for single files beside other files of the user.
 
     Raises:

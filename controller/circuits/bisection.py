@@ -119,7 +119,7 @@ class _Cuts:
 def _choose_first_half(
     wanted: Entries, n: int, cuts: _Cuts, standing: Entries | None, low: Ints, high: Ints, limited: bool
 ) -> Ints:
-    """Choose the part of each entry, from `low` to `high`, for the first half of its block."""
+    """Return the part of each entry, from `low` to `high`, that goes to the first half of its block."""
     a, block = wanted.count, wanted.block
     n0, size = cuts.cut - cuts.start, np.maximum(cuts.stop - cuts.start, 1)
     whole = size[block]

@@ -22,7 +22,7 @@ __all__ = ["leaf_plan", "leaf_spine_load", "leaf_split", "pod_centric_split"]
 
 
 def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
-    """Return each spine's part, (spines, n, n), of a demand between n leaves; each part is symmetric.
+    """Return the part of a demand between n leaves that each spine carries, (spines, n, n), symmetric.
 
     For even tau, a leaf has at most tau units of demand at each spine. PlanError names a leaf that asks for
     more than spines * tau.
@@ -48,7 +48,7 @@ def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None 
 def pod_centric_split(
     leaves: Ints, leaves_per_pod: int, counts: Ints, rng: np.random.Generator | None = None
 ) -> Ints:
-    """Return each spine's part, (spines, n, n), of a demand between n leaves.
+    """Return the part of a demand between n leaves that each spine carries, (spines, n, n).
 
     This baseline ignores leaves. Each unit of demand between two Pods takes one of the circuits between them;
     `counts`, (spines, P, P), is the number of circuits by spine and Pods. Inside a Pod, units take the spines

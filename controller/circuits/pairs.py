@@ -93,7 +93,7 @@ def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Int
 
 
 def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) -> None:
-    """Swap circuits of two pairs along a path, to free in `k` an odd port now free in `other`.
+    """Swap circuits of two pairs along a path, so that an odd port free in `other` becomes free in `k`.
 
     `column` is the Pod of the odd port.
     """

@@ -37,7 +37,7 @@ _UNUSABLE = 64  # cost of a slot with a failed port; above the cost of any usabl
 def place_circuits(
     demand: Ints, maps: Ints, spines: Ints, *, either_way: bool, working: WorkingPorts | None = None
 ) -> tuple[Ints, bool]:
-    """Return maps, (slots, N), with the new circuits of a demand, (N, N), and whether all were placed.
+    """Return maps, (slots, N), with the circuits that a demand, (N, N), adds, and whether all were placed.
 
     The second result is also False if a spine's circuits between two Pods differ from the spine's share by
     two or more. Spines share the circuits in proportion to their slots.
@@ -81,7 +81,7 @@ def place_circuits(
 @final
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Circuits in need of a new slot, at one level of the breadth-first search for a chain of moves.
+    """Circuits that need a new slot, at one level of the breadth-first search for a chain of moves.
 
     Level 0 is the new circuit. Circuit e of a later level joins Pods `row[e]` and `col[e]`. It stands in
     `slot[e]`, where its `parent[e]`, a circuit of the previous level, displaces it. The parent uses the even

@@ -183,7 +183,7 @@ def standing_circuits(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[n
 def circuit_shortages(
     fabric: Fabric, jobs: Mapping[str, Demand], lit: NDArray[np.int64]
 ) -> tuple[CircuitShortage, ...]:
-    """Return the jobs with fewer circuits between two Pods than with all ports working.
+    """Return the jobs that have fewer circuits between two Pods than they would have if all ports worked.
 
     `lit`, (P, P), is the number of working circuits between Pods. Jobs that send between two Pods share the
     circuits in proportion to traffic, by highest averages. With fewer circuits, no job gets more.
@@ -245,5 +245,5 @@ def replan(
 
 
 def table_updates(plan: Plan, installed: Mapping[str, Sequence[Entry]]) -> dict[str, Sequence[Update]]:
-    """Return the updates, by node, from the installed entries to the plan's entries."""
+    """Return the updates, by node, that turn the installed entries into the plan's entries."""
     return {name: diff(installed[name], entries) for name, entries in plan.entries.items()}

@@ -93,7 +93,7 @@ class Hops:
         return Channel(self.links[hop // 2], self.nodes[self.heads[hop]], vl)
 
     def channels_along(self, path: Path, entry_vl: int) -> tuple[list[int], str]:
-        """Return the channels of a frame along a path, and the node of the first forbidden turn.
+        """Return the channels that a frame takes along a path, and the node of the first forbidden turn.
 
         The channels end before the forbidden turn. The node is '' if all turns are permitted.
         """

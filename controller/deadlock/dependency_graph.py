@@ -63,7 +63,7 @@ class DependencyGraph:
 
     @property
     def waits(self) -> dict[Channel, frozenset[Channel]]:
-        """Channels awaited by each channel, by name. Use it for small fabrics only."""
+        """Channels for which each channel waits, by name. Use it for small fabrics only."""
         waiting: dict[int, set[Channel]] = {int(number): set() for number in np.flatnonzero(self.used)}
         for before, after in zip(self.before.tolist(), self.after.tolist(), strict=True):
             waiting[before].add(self.hops.channel(after))

@@ -246,7 +246,7 @@ def _class(dimensions: Sequence[int | None], height: int) -> PathClass:
 @final
 @dataclass(frozen=True, slots=True)
 class DimensionOrders:
-    """Orders of dimensions admitted for shortest paths between nodes without equal coordinates.
+    """Orders of dimensions admitted for shortest paths between nodes that differ in every dimension.
 
     `share` is the admitted part of all (pair, order) combinations. `fewest` is the least number of admitted
     orders of a pair, out of `orders`.

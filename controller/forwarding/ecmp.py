@@ -69,7 +69,7 @@ class EcmpTable:
         self._groups: dict[NextHop, EcmpGroup] = {}
 
     def group_of(self, finder: PathFinder, address: int) -> EcmpGroup:
-        """Return the ECMP group of a destination address under the finder's failed links.
+        """Return the group of a destination address, given the failed links that `finder` knows.
 
         If some neighbours have withdrawn a route to the address, the group leaves these neighbours out,
         unless a segment has a longer prefix than the route.
@@ -81,7 +81,7 @@ class EcmpTable:
         return self._group(withdrawn[1])
 
     def _segment(self, address: int) -> Segment | None:
-        """Return the longest-prefix match of an address among the segments, or None."""
+        """Return the segment with the longest prefix that matches an address, or None."""
         for rest, segments in self._by_length:
             if (segment := segments.get(address >> rest)) is not None:
                 return segment

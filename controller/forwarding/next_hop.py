@@ -25,7 +25,7 @@ class TableSource(Protocol):
 
     @property
     def cache(self) -> dict[Hashable, object]:
-        """Results of `computed_once`, by function and arguments."""
+        """Results that `computed_once` stores, by function and arguments."""
         ...
 
     def address_entries(self, node: str) -> tuple[Entry, ...]:
@@ -68,7 +68,7 @@ def next_hop(
 
 
 def port_choice(tables: TableSource, node: str, destination: str) -> PortChoice | None:
-    """Return a node's choice of egress ports for a destination; None if no entry matches."""
+    """Return the egress ports among which a node chooses for a destination; None if no entry matches."""
     action = _routing_action(tables, node, destination)
     if isinstance(action, DropReason):
         return None
@@ -86,7 +86,7 @@ def neighbour_at(fabric: Fabric, node: str, port: int) -> str | None:
 
 
 def table_path(tables: TableSource, source: str, destination: str, lb: int = 0, begun: Path = ()) -> Path:
-    """Return the path of a frame by the table entries, with at most MAX_HOPS hops.
+    """Return the path on which table entries forward a frame, with at most MAX_HOPS hops.
 
     The path ends early at a node without a matching entry. `begun` is the first part of the path, chosen by a
     source route; if `begun` is empty, the path begins at `source`.
@@ -124,7 +124,7 @@ def table_paths(
 
 
 def _hops(tables: TableSource, node: str, source: str, destination: str, lb: int, most: int) -> Iterator[str]:
-    """Yield the nodes of a frame's path after `node`, `most` at most."""
+    """Yield up to `most` nodes that a frame visits after `node`."""
     for _ in range(most):
         following = next_hop(tables, node, destination, source, lb)
         if following is None:
@@ -141,7 +141,7 @@ def _group(tables: TableSource, node: str, destination: str) -> EcmpGroup | None
 
 @computed_once
 def _routing_action(tables: TableSource, node: str, destination: str) -> Entry | DropReason:
-    """Return the entry with a node's port or group for a destination, or the reason of a drop."""
+    """Return the entry that gives a node's port or group for a destination, or the reason of a drop."""
     return _pipeline(tables, node).routing_action(tables.finder.fabric.node(destination).address)
 
 
@@ -152,5 +152,5 @@ def _ports_of(tables: TableSource, node: str, action: Entry) -> PortChoice | Dro
 
 @computed_once
 def _pipeline(tables: TableSource, node: str) -> Pipeline:
-    """Return a node's pipeline, with the node's address entries as its tables."""
+    """Return a node's pipeline with the entries that map addresses to egress ports."""
     return Pipeline(Tables(tables.address_entries(node)))

@@ -101,7 +101,7 @@ class Departure:
 @final
 @dataclass(frozen=True, slots=True)
 class PortChoice:
-    """Egress ports to choose from by hash: `ports[hash >> shift & (len(ports) - 1)]`.
+    """Egress ports from which the hash chooses: `ports[hash >> shift & (len(ports) - 1)]`.
 
     The number of ports is a power of two; a port may be repeated.
     """
@@ -318,12 +318,12 @@ class Pipeline:
         return _with_route(frame, route, HEADER_BYTES)
 
     def table_port(self, frame: Frame) -> int | DropReason:
-        """Return the egress port by the tables, for a frame without a port in its source route."""
+        """Return the egress port that the tables choose for a frame whose source route names no port."""
         action = self.routing_action(frame.dcna)
         return action if isinstance(action, DropReason) else self.port_of(action, frame)
 
     def port_of(self, action: Entry, frame: Frame) -> int | DropReason:
-        """Return the egress port of a frame under the routing action of its destination."""
+        """Return the egress port of a frame whose destination has this routing action."""
         if not SET_GROUP.is_called_by(action):
             return _parameter(action, "port")
         ports = self.ports_of(action)
@@ -344,7 +344,7 @@ class Pipeline:
         return PortChoice(tuple(ports[value % len(ports)] for value in values), _parameter(action, "shift"))
 
     def routing_action(self, dcna: int) -> Entry | DropReason:
-        """Return the entry with the port or the group of a destination address, or a drop reason."""
+        """Return the entry that names the port or the group for a destination address, or a drop reason."""
         rail = self.tables.lookup("rail", dcna=dcna)
         if rail is not None and FOREIGN_RAIL.is_called_by(rail):
             return DropReason.FOREIGN_RAIL

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose paths and priorities of jobs for the least idle time of accelerators (Crux, SIGCOMM 2024).
+"""Choose paths and priorities of jobs so that accelerators idle as little as possible (Crux, SIGCOMM 2024).
 
 job         Job, with its traffic on links and its intensity W / t; Schedule: paths, levels, start shifts
 timeline    event-driven simulation of jobs that share links

@@ -138,7 +138,7 @@ def _partition(weights: Floats, levels: int) -> tuple[float, Ints]:
 
 
 def best_cut(weights: Floats, levels: int) -> Ints:
-    """Return levels with the largest weight between levels and no priority inverted, by exhaustive search.
+    """Return the levels with the largest total weight between levels and no inverted priority, by trying all.
 
     Raises:
         PlanError: `levels` is below 1, or there are more than two million assignments.

@@ -36,7 +36,7 @@ Objective = Callable[[Schedule], float]
 
 
 def horizon(jobs: Sequence[Job], rates: Floats, iterations: int = 20) -> float:
-    """Return the seconds of a number of iterations of the longest job, without other jobs.
+    """Return the seconds that the longest job takes for a number of iterations without other jobs.
 
     The flows of the job send one after another, at the highest link rate.
     """

@@ -103,7 +103,7 @@ def largest_flow_seconds(job: Job, rates: Floats) -> float:
 
 
 def _uncontended_seconds(job: Job, most: float) -> float:
-    """Return the seconds of an iteration without shared links; its largest flow takes `most` seconds."""
+    """Return the seconds of an iteration whose flows share no links; the largest flow takes `most`."""
     return iteration_seconds(job.compute, most, job.overlap)
 
 

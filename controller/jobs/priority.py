@@ -50,7 +50,7 @@ def reference_job(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -
 
 
 def priority_gains(job: JobProfile, other: JobProfile, seconds: float) -> tuple[float, float]:
-    """Return each job's gain in seconds of sending if links serve it first, in a run of `seconds`."""
+    """Return the seconds of sending that each job gains if links serve it first, in a run of `seconds`."""
     first = simulate((job, other), (0, 1), seconds).sent
     second = simulate((job, other), (1, 0), seconds).sent
     return float(first[0] - second[0]), float(second[1] - first[1])

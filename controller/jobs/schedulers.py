@@ -209,7 +209,7 @@ SCHEDULERS: Mapping[str, Scheduler] = {
 
 
 def _checked(name: str, origin: str, chosen: object) -> Scheduler:
-    """Wrap a user's function in a scheduler, with a check of each returned schedule."""
+    """Return a scheduler that calls a user's function and checks the schedule that the function returns."""
     if not callable(chosen):
         raise PlanError(f"scheduler {name} is {chosen!r}, which is not a function", remedy="name a function")
     function = cast(Scheduler, chosen)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start shifts on a common circle of time, for jobs to send in turns on shared links (CASSINI).
+"""Start shifts on a common circle of time, so that jobs that share links send in turns (CASSINI).
 
 CASSINI (NSDI 2024, recalled) puts the jobs that share a link on a circle of time. The perimeter of the circle
 is the least common multiple of the jobs' iteration times. CASSINI rotates the jobs on the circle so that
@@ -111,7 +111,7 @@ def _members(first: int, length: Floats, circle: float, sharing: np.ndarray) -> 
 
 
 def _active(job: Job, length: float, sending: float, late: float, moments: Floats) -> Floats:
-    """Return 1 for each moment of sending of a job with start shift `late`, else 0; times in seconds."""
+    """Return 1 for each moment at which a job with start shift `late` sends, else 0; times in seconds."""
     return (((moments - late) % length - (1 - job.overlap) * job.compute) % length < sending).astype(float)
 
 

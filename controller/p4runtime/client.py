@@ -233,7 +233,7 @@ class P4RuntimeClient:
         run(self._device(node).barrier())
 
     def packet_in(self, node: str, timeout: float | None = None) -> PacketIn:
-        """Return the next packet-in of a node, in the order of sending by the switch.
+        """Return the next packet-in of a node, in the order in which the switch sent them.
 
         InstallError after `timeout` seconds, by default the client's timeout.
         """

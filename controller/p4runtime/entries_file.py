@@ -94,7 +94,7 @@ def _from_request(path: Path, text: str, info: P4Info, names: list[str]) -> dict
 
 
 def _inserted(update: p4r.Update, info: P4Info) -> Entry:
-    """Return the table entry installed by an update; InstallError for a deletion or another entity."""
+    """Return the table entry that an update installs; InstallError for a deletion or another entity."""
     kind, entity = update.type, update.entity.WhichOneof("entity")
     if entity != "table_entry":
         raise InstallError(

@@ -125,7 +125,7 @@ class ActionEncoder:
         return content
 
     def member(self, entry: Entry, params: Params) -> bytes:
-        """Return a serialised member of an action set with a call of this action."""
+        """Return a serialised member of an action set that calls this action."""
         known = self._members.get(id(params))
         if known is not None:
             return known[1]

@@ -32,5 +32,5 @@ class PathChoice(Protocol):
         ...
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the permitted paths with `hops` hops, for pairs with `uses_longer_paths`."""
+        """Return the permitted paths with `hops` hops, for pairs that use longer paths."""
         ...

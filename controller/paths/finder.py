@@ -25,7 +25,7 @@ def distance(fabric: Fabric, source: str, destination: str) -> int:
 
 
 def differing_coordinates(fabric: Fabric, source: str, destination: str) -> int:
-    """Return the number of differing coordinates of two nodes: in a mesh no path has fewer hops."""
+    """Return the number of coordinates in which two nodes differ: in a mesh no path has fewer hops."""
     a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
     return sum(x != other for x, other in zip(a, b, strict=True))
 

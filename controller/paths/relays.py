@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths to a neighbour inside the sender's domain, and on from its NIC: PXN (Rail-only, routing)."""
+"""Paths that begin inside the sender's domain and continue at a neighbour's NIC: PXN (Rail-only, routing)."""
 
 from collections.abc import Iterator
 from typing import final

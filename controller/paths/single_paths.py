@@ -11,7 +11,7 @@ __all__ = ["pairs_with_one_path"]
 
 
 def pairs_with_one_path(choice: PathChoice, pairs: Iterable[Pair]) -> list[Pair]:
-    """Return the pairs with exactly one permitted simple path of up to 6 hops, the reach of a source route.
+    """Return the pairs with exactly one permitted simple path that a source route can steer (up to 6 hops).
 
     The result leaves out pairs that may not use longer paths than their candidates.
     """

@@ -65,7 +65,7 @@ class Plan:
         return self.route_columns.from_source(source)
 
     def shares(self, source: str, destination: str) -> dict[Path, float]:
-        """Return the paths in use of a pair, each with its share of traffic; KeyError if none is planned."""
+        """Return the paths that carry a pair's traffic, each with its share; KeyError if none is planned."""
         paths = self.routes[source, destination]
         weights = self.weights.get((source, destination), (1 / BUCKETS,) * BUCKETS)
         shares: dict[Path, float] = {}

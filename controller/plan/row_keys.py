@@ -17,7 +17,7 @@ _WIDEST = 1 << 62
 
 @final
 class RowDifference(NamedTuple):
-    """Positions of the differing rows of two blocks, ascending.
+    """Positions of the rows in which two blocks differ, ascending.
 
     `changed`: rows of the new block whose key is in the old block, with other contents.
     `added`: rows of the new block whose key is not in the old block.

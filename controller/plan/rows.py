@@ -174,7 +174,7 @@ class Rows(Sequence[Entry]):
         return self._names() == other._names()
 
     def key_columns(self) -> list[NDArray[Any]]:
-        """Return the columns of the key, match fields and priority, each of shape (rows,)."""
+        """Return the columns of the key (match fields and priority), each of shape (rows,)."""
         return [
             *map(self._whole, (column for field in self.match for column in field.columns)),
             self._whole(self.priority),
@@ -189,7 +189,7 @@ class Rows(Sequence[Entry]):
         return len(self) == len(other) and all(np.array_equal(own, its) for own, its in pairs)
 
     def changed_rows(self, other: Rows) -> NDArray[np.intp]:
-        """Return the positions of rows with other parameters than in `other`, a block with the same keys."""
+        """Return the positions of rows whose parameters differ from `other`, which has the same keys."""
         changed = np.zeros(len(self), np.bool_)
         for (_, own), (_, its) in zip(self.params, other.params, strict=True):
             changed |= self._whole(own) != self._whole(its)

@@ -23,7 +23,7 @@ class Subscribers(Mapping[str, tuple[str, ...]]):
     """Sources with a path over each link, or over a parallel link, in the order of the fabric's nodes.
 
     `paths` has all candidates, and the standby paths. Candidates that carry no traffic count as well: a
-    source that has moved to another candidate must learn when the other candidate fails too.
+    source that has moved to another candidate must learn when that candidate fails too.
     """
 
     def __init__(self, paths: PathColumns) -> None:

@@ -127,5 +127,5 @@ def _insertion(block: Block) -> Part:
 
 
 def tables_of(block: Block) -> frozenset[str]:
-    """Return the tables of a block's entries."""
+    """Return the tables whose entries a block holds."""
     return frozenset({block.table} if isinstance(block, Rows) else [entry.table for entry in block])

@@ -65,7 +65,7 @@ class Announcements:
                 yield link, path
 
     def _receivers(self, link: Link, scheme: Scheme) -> Iterator[tuple[str, Path]]:
-        """Yield the receivers of this node's announcements of a link, each with its path."""
+        """Yield the nodes to which this node announces a link, each with the path to it."""
         ends = (link.a.node, link.b.node)
         sides = [end for end in ends if self._speaker(end, scheme) == self._node]
         told: set[str] = set()
@@ -87,9 +87,9 @@ class Announcements:
             yield witness, paths[witness]
 
     def _speaker(self, end: str, scheme: Scheme) -> str | None:
-        """Return the announcer of a link's state for an end of the link; None if there is none.
+        """Return the node that announces a link's state for an end of the link; None if there is none.
 
-        The end itself announces if this node reaches the end, otherwise a neighbour of the end that this node
+        It is the end itself if this node reaches the end, otherwise a neighbour of the end that this node
         reaches and that forwards frames of other nodes.
         """
         reached = _component(scheme.finder, self._node)
@@ -104,7 +104,7 @@ class Announcements:
 
 
 def _relaying_neighbours(scheme: Scheme, node: str) -> Sequence[str]:
-    """Return the relaying neighbours of a node, as if no link had failed."""
+    """Return the neighbours that forward frames of other nodes, as if no link had failed."""
     return [name for name in scheme.fabric.neighbours(node) if scheme.may_relay(name)]
 
 

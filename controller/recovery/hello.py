@@ -122,7 +122,7 @@ class HelloSessions:
 
     @property
     def silent_ports(self) -> tuple[int, ...]:
-        """Unusable ports with a carrier."""
+        """Ports that have a carrier but are unusable."""
         return tuple(
             session.port for session in self._sessions.values() if session.carrier and not session.usable
         )

@@ -208,7 +208,7 @@ class Bond:
         )
 
     def carries(self, port: int) -> bool:
-        """Return whether a port is in its bundle at both ends, ready for frames."""
+        """Return whether a port is in its bundle at both ends, so that frames may use it."""
         member = self._port(port)
         return member.heard and member.in_step and member.actor.state & _CARRIES == _CARRIES
 

@@ -60,7 +60,7 @@ class Subscription:
 @final
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """Confirmation by the node `origin` of a notice with this sequence number, or of a subscription.
+    """Confirmation by the node `origin` that a notice with this sequence number, or a subscription, arrived.
 
     A subscription has the sequence number 0.
     """
@@ -137,7 +137,7 @@ class Numbered(Protocol):
 
 
 def latest_sequences(controllers: Iterable[Numbered]) -> dict[str, int]:
-    """Return the newest sequence number of each link over all controllers."""
+    """Return the newest sequence number of every link that any of the controllers knows of."""
     latest: dict[str, int] = {}
     for controller in controllers:
         for link, sequence in controller.sequences.items():

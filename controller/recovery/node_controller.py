@@ -98,7 +98,7 @@ class NodeController:
 
     @property
     def sequences(self) -> Mapping[str, int]:
-        """Last known sequence numbers by link; a link without any change so far is missing."""
+        """The last known sequence number of every link that has ever changed."""
         return self._sequence
 
     @property
@@ -169,9 +169,9 @@ class NodeController:
         )
 
     def on_repath(self, cna: int, buckets: Iterable[int]) -> Reaction:
-        """Choose other paths for unanswered buckets of a destination, as reported by this node's agent.
+        """Choose other paths for buckets of a destination over which this node's agent gets no answer.
 
-        If no permitted path has brought an answer, all paths but the just reported paths are tried again.
+        When no permitted path has brought an answer, all paths but those just reported are tried again.
         """
         node = self._plan.fabric.node_of(cna)
         if node is None or node.name not in self._planned:
@@ -246,7 +246,7 @@ class NodeController:
         before: Mapping[str, Sequence[Path | None]],
         after: Mapping[str, Sequence[Path | None]],
     ) -> dict[int, frozenset[int]]:
-        """Return the buckets moved to another route by a failed link, by destination CNA."""
+        """Return the buckets that a failed link has moved to another route, by destination CNA."""
         ends = {link.a.node, link.b.node}
         lost: dict[int, frozenset[int]] = {}
         for destination, paths in before.items():
@@ -287,7 +287,7 @@ class NodeController:
         return tuple(messages)
 
     def _table_detours(self) -> Iterator[Path]:
-        """Yield the detours of this node's tables around its own failed links."""
+        """Yield the paths by which this node's tables detour around its own failed links."""
         fabric, scheme = self._plan.fabric, self._scheme
         for name in sorted(self._down):
             link = fabric.link(name)

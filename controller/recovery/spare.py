@@ -198,7 +198,7 @@ class SparePool:
         return taken
 
     def holder(self, node: str) -> str:
-        """Return the present holder of a member's role: the member itself or its spare."""
+        """Return the node that now acts as a member: the member itself or its spare."""
         return self.holders.get(node, node)
 
     def _holds(self, node: Node) -> bool:

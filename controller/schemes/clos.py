@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding in tiers of ECMP switches, by hash among equal next hops (HPN, dual-ToR; spine-leaf networks).
+"""Tiers of switches that choose among equal next hops by hash (HPN, dual-ToR; spine-leaf networks).
 
 With the strategy `hashed` the source chooses only the egress port of a frame: the source route ends at the
 first switch. Every switch then chooses the next hop by hash (HPN, path selection).
@@ -51,11 +51,11 @@ class Clos(Structured):
         return _planned_segments(self, node)
 
     def segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node, after all withdrawals of routes by neighbours."""
+        """Return the segments of one node, which reflect the routes that neighbours have withdrawn."""
         return _segments(self, node)
 
     def withdraws(self, node: str) -> bool:
-        """Return whether a node is a switch and reacts to withdrawn routes of its neighbours."""
+        """Return whether a node is a switch whose tables react to routes that neighbours withdraw."""
         return self.fabric.node(node).is_switch and self.has_groups(node)
 
     def hash_shift(self, node: str) -> int:

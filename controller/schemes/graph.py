@@ -49,7 +49,7 @@ class Graph(Scheme):
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:
-        """Return whether a fabric is declared a graph, or has dimensions other than full meshes."""
+        """Return whether a fabric is declared a graph, or has dimensions that are not full meshes."""
         return fabric.graph_routed or is_sparse_mesh(fabric)
 
     @classmethod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Full meshes of forwarding NPUs, alone or below LRS and HRS (UB-Mesh)."""
+"""Full meshes of NPUs that forward frames, alone or below LRS and HRS (UB-Mesh)."""
 
 from typing import final
 

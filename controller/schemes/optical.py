@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods joined at their spines by optical circuits, set according to traffic (LumosCore).
+"""Pods whose spines are joined by optical circuits that follow the traffic (LumosCore).
 
 Circuits change while source routes stay. So a source route steers a frame up to a spine only, and the tables
 decide the hops after it.

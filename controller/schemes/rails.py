@@ -38,11 +38,11 @@ class Rails(Clos):
         return (*relay_segments(self.finder, here), *super().segments_across(here))
 
     def withdraws(self, node: str) -> bool:
-        """Return whether the table `segment` of a node reacts to withdrawn routes of neighbours."""
+        """Return whether the table `segment` of a node reacts to routes that neighbours withdraw."""
         return super().withdraws(node) and not self._rail_segments(node)
 
     def lookups(self, node: str) -> Lookups:
-        """Return the segments of a node in the order of lookup."""
+        """Return the segments that a node looks up, in order."""
         plain, here = super().lookups(node), self.fabric.node(node)
         pxn = () if here.is_switch else pxn_segments(self.finder, here, plain.segments)
         return Lookups(plain.segments, self._rail_segments(node), pxn, plain.grouped, plain.hash_shift)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reuse parts of a previous plan in a new plan, without a change of the new plan's result.
+"""Parts of a previous plan that a new plan can use again without a change of its result.
 
 more links have failed    a pair keeps its candidates if its ends have no path over the newly failed links
 circuits have changed     a pair keeps its candidates if they are shorter than any path over a circuit of
@@ -49,9 +49,9 @@ class Reused:
 
 
 def after_failures(previous: Plan, fabric: Fabric, failed: frozenset[str]) -> Reused:
-    """Return the candidates of pairs with ends untouched by newly failed links.
+    """Return candidates of pairs whose ends have no newly failed link and no candidate path over one.
 
-    Such an end has no newly failed link, and no candidate path to any node over one. A failure adds no paths.
+    These candidates stay the same because a failure removes paths and adds none.
     """
     known = previous.candidates
     if not (isinstance(known, PathColumns) and _are_alike(previous.fabric, fabric)):

@@ -133,7 +133,7 @@ class Scheme(ABC):
         return False
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the permitted paths with `hops` hops, for pairs with `uses_longer_paths`."""
+        """Return the permitted paths with `hops` hops for pairs that may use longer paths."""
         return []
 
     def in_one_mesh(self, source: str, destination: str) -> bool:
@@ -297,7 +297,7 @@ class Scheme(ABC):
         return ()
 
     def plain_paths(self, node: str, targets: Iterable[str]) -> Iterator[tuple[str, Path | None]]:
-        """Yield the targets of messages without a source route, each with its path.
+        """Yield the targets to which a message needs no source route, each with its path.
 
         The path of a neighbour is its link; other endpoints have None, since tables lead to them. Switches
         that are no neighbours are left out.

@@ -254,7 +254,7 @@ class Structured(Scheme):
         return RouteRows(self.finder, routes, self.steered_hops(routes.paths)).of
 
     def steered_hops(self, paths: PathColumns) -> NDArray[np.int64]:
-        """Return the number of hops with an instruction, by path: the hops of its `steered_part`."""
+        """Return the number of hops of each path that need an instruction: the hops of its `steered_part`."""
         if not self.strategy.by_hash:
             return paths.lengths
         tiers = columns(self.fabric).tiers
@@ -309,7 +309,7 @@ class Structured(Scheme):
 
     @classmethod
     def reuse(cls, previous: Plan, fabric: Fabric, strategy: Strategy, failed: frozenset[str]) -> Reused:
-        """Return the candidates of a previous plan untouched by new failures.
+        """Return the candidates of a previous plan that new failures do not touch.
 
         Nothing is reused if candidates depend on more than the working links.
         """
@@ -323,7 +323,7 @@ def _segments(scheme: Structured, node: str) -> tuple[Segment, ...]:
 
 
 def _disjoint(longer: Sequence[Path], paths: Sequence[Path]) -> list[Path]:
-    """Return the longer paths, in order, without common links with `paths` or with each other."""
+    """Return the longer paths, in order, that share no link with `paths` or with each other."""
     used = {hop for path in paths for hop in hops_of(path)}
     chosen: list[Path] = []
     for path in longer:

@@ -55,7 +55,7 @@ class Action:
         return tuple(zip(self.params, values, strict=True))
 
     def entry(self, match: Key, *values: int, priority: int = 0) -> Entry:
-        """Return a row of the table, calling the action with these values."""
+        """Return a row of the table that calls the action with these values."""
         return Entry(self.table, match, self.name, self.call(*values), priority)
 
     def group(self, match: Key, *members: int) -> Entry:

@@ -78,7 +78,7 @@ def group_entry(finder: PathFinder, node: str, group: int, members: Sequence[Egr
 
 @computed_once
 def _group_widths(fabric: Fabric) -> dict[int, int]:
-    """Return the number of hash bits of the widest group of uplinks, by level of switches."""
+    """Return the number of hash bits that the widest group of uplinks of each level uses, by level."""
     widths: dict[int, int] = {}
     for node in fabric.switches:
         ups = _uplinks(fabric, node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of the tables arrival, departure and vl_turn, for a switch to apply turn rules."""
+"""Entries of the tables arrival, departure and vl_turn, by which a switch applies turn rules."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
@@ -41,7 +41,7 @@ def _known_entries(_: Fabric) -> dict[Hashable, object]:
 
 
 class _PortDirections:
-    """Ports of all nodes, with the directions of the arriving and the leaving hop of each port."""
+    """Ports of all nodes, with the directions of the hops that arrive and leave by them."""
 
     def __init__(self, rules: RuleSet, fabric: Fabric) -> None:
         hops = columns(fabric)

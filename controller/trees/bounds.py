@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bound of the time of a collective with values combined by switches."""
+"""Lower bound of the time of a collective whose values the switches combine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tree_bound_ps(
     short_bytes: int,
     filled_bytes: int,
 ) -> int:
-    """Return a lower bound, in ps, of the time of a tree to carry blocks.
+    """Return a lower bound of the time in which a tree carries blocks, in ps.
 
     Every link carries one frame for each block upwards and one downwards. The last block then travels up and
     down the longest path of the tree.
@@ -63,7 +63,7 @@ def round_trip_ps(fabric: Fabric, tree: SwitchTree, frame_bytes: int = 0) -> int
 
 
 def full_rate_slots(fabric: Fabric, tree: SwitchTree, frame_bytes: int) -> float:
-    """Return the number of slots to keep a tree's slowest link busy: rate times round trip, in frames."""
+    """Return the number of slots that keep a tree's slowest link busy: rate times round trip, in frames."""
     return round_trip_ps(fabric, tree, frame_bytes) * _slowest(tree) / 10**12 / (8 * frame_bytes)
 
 

@@ -42,7 +42,7 @@ class Allotment:
 
     @property
     def cells(self) -> int:
-        """Number of cells of the tree at each of its switches."""
+        """Number of cells that the tree uses at each of its switches."""
         return 2 * self.window
 
 

@@ -84,7 +84,7 @@ class _Hosts:
         return self._step()
 
     def all(self) -> Sequence[Update]:
-        """Return the updates still missing from the planned tables."""
+        """Return the updates that complete the planned tables."""
         before, self._entries = self._entries, self._entries_without(frozenset())
         return diff(before, self._entries)
 

@@ -79,7 +79,7 @@ def message_frame(
     destination_cna: int,
     ports: Sequence[int] = (),
 ) -> bytes:
-    """Return the management frame of a message; with `ports`, source-routed through these ports."""
+    """Return the management frame that carries a message; with `ports`, source-routed through these ports."""
     if isinstance(message, Subscription):
         content = _message(_WATCH, message)
     elif isinstance(message, Notice):
@@ -200,7 +200,7 @@ def _frame(source_cna: int, destination_cna: int, message: bytes, ports: Sequenc
 
 @cache
 def _template(*, steered: bool) -> bytes:
-    """Return a management frame with zero addresses and message; `steered`: with a zero source route."""
+    """Return a management frame whose addresses and message are zero; `steered`: with a zero source route."""
     route, cfg = (bytes(SRH_BYTES), CFG_SOURCE_ROUTE) if steered else (b"", CFG_CNA16)
     size = _LPH_BYTES + len(route) + _NTH_BYTES + _MESSAGE.size
     lph = cfg << _CFG_SHIFT | encode_length(size)
@@ -215,7 +215,7 @@ def is_slow(frame: bytes) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def lacpdu_frame(pdu: Lacpdu, source: str) -> bytes:
-    """Return the frame of an LACPDU from the MAC address `source`."""
+    """Return the frame that carries an LACPDU from the MAC address `source`."""
     from scapy.contrib.lacp import LACP
     from scapy.contrib.slowprot import SlowProtocol
     from scapy.layers.l2 import Ether

@@ -91,7 +91,7 @@ class Hellos:
         return node in self._sessions
 
     def on_carrier(self, node: str, port: int, up: bool) -> None:
-        """Handle a change of carrier of a port of a node with sessions."""
+        """Handle a change of carrier at a port of a node that has sessions."""
         self._apply(node, self._sessions[node].on_carrier(port, up))
 
     def on_hello(self, node: str, port: int, hello: Hello) -> None:

@@ -171,12 +171,12 @@ class ControlLoop:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Arrived jobs still without circuits."""
+        """Jobs that have arrived and have no circuits yet."""
         return self._reconfiguration.waiting if self._reconfiguration else ()
 
     @property
     def reconfiguration(self) -> ReconfigurationController:
-        """Controller of circuit changes for jobs."""
+        """Controller that changes circuits for jobs."""
         assert self._reconfiguration is not None, "the loop has no reconfiguration policy"
         return self._reconfiguration
 
@@ -220,7 +220,7 @@ class ControlLoop:
             self._note_written(node, own, news)
 
     def learn(self, node: str, updates: Sequence[Update]) -> None:
-        """Write updates, such as learned host routes, without counting them in the report."""
+        """Write updates that do not count in the report, such as learned host routes."""
         if updates:
             self._client.write(node, updates)
             self._updated.setdefault(node, []).append(updates)

@@ -108,7 +108,7 @@ class ReconfigurationController:
         return self._now is not None and (node, port) in self._now.ports
 
     def held_until(self, node: str) -> int:
-        """Return the time in ps when a node's tables match its controller's plan; 0 if they do now."""
+        """Return the time in ps at which a node's tables match its controller's plan; 0 if they do now."""
         change = self._now
         return change.held_ps if change is not None and node in change.held else 0
 
@@ -190,7 +190,7 @@ class ReconfigurationController:
         return not change.then and (change.lit_ps is None or self._runtime.now_ps < change.lit_ps)
 
     def _can_begin(self, present: Mapping[str, Demand], running: Mapping[str, Demand]) -> list[str]:
-        """Choose the waiting jobs to get circuits beside all running jobs, in order of arrival."""
+        """Return the waiting jobs that get circuits beside all running jobs, in order of arrival."""
         fabric, chosen = self._runtime.plan.fabric, list[str]()
         traffic = pod_traffic(fabric, _all_of(running))
         for name in self._waiting:

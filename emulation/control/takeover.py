@@ -128,7 +128,7 @@ class _Runtime(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class _Takeover:
-    """A decided replacement; `spares` maps original nodes to their spares."""
+    """A replacement that has been decided; `spares` maps original nodes to the spares that replace them."""
 
     replacement: Replacement
     lost: str
@@ -141,7 +141,7 @@ class _Takeover:
 @final
 @dataclass(slots=True)
 class _Reconfiguring:
-    """A takeover during the setup of its circuits.
+    """A takeover whose circuits are being set up.
 
     `ports` are the ends of all circuits that are set up or torn down; `waits_for` are the ends of new
     circuits that are still dark. `later` has (node, detection time) of the nodes due for takeover meanwhile.

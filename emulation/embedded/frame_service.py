@@ -117,5 +117,5 @@ class _Conversation:
         self._put(HostFrame(host=host, frame=frame, time_ps=time_ps))
 
     def _put(self, item: Any) -> None:
-        """Put an item into the queue, from the thread of the network."""
+        """Put an item into the queue from the thread that runs the network."""
         self._loop.call_soon_threadsafe(self._queue.put_nowait, item)

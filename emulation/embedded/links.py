@@ -109,7 +109,7 @@ class Links:
             raise TestbedError(str(error), remedy="leave the direction out to record both") from error
 
     def deadlocked(self) -> tuple[tuple[str, str, int], ...]:
-        """Return (link, "from->to", VL) of each buffer in a cycle of mutually waiting buffers."""
+        """Return (link, "from->to", VL) of each buffer in a cycle of buffers that wait for each other."""
         cycle = []
         for number, direction, vl in self._network.deadlock():
             link = self._links[number]

@@ -201,7 +201,7 @@ class EmbeddedTestbed(Lifetime):
         return self._hosts[node]
 
     def _host_credit(self, node: Node) -> int:
-        """Return the host port's buffer in bytes, large enough for busy ports not to block other ports."""
+        """Return the host port's buffer in bytes, so large that a busy port never blocks other ports."""
         return self._credit_bytes * max(1, len(self.fabric.neighbours(node.name)))
 
     @property
@@ -260,7 +260,7 @@ class EmbeddedTestbed(Lifetime):
             self.attach(node, agent)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Call `answered` at once with the blocks of a tree awaited by its members, by node."""
+        """Call `answered` at once with the blocks of a tree for whose results the members wait, by node."""
         answered({node: self.agents.of(node).lacking_of(tree) for node in nodes})
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:

@@ -52,7 +52,7 @@ def inside(name: str, act: Callable[[], T]) -> T:
 
 
 def inside_new(act: Callable[[], T]) -> T:
-    """Return the result of `act`, called in a temporary new namespace."""
+    """Return the result of `act`, called in a new namespace that is deleted afterwards."""
 
     def there() -> T:
         try:

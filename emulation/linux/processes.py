@@ -72,7 +72,7 @@ def name_of(pid: int) -> str:
 
 
 def ancestors() -> frozenset[int]:
-    """Return the pids of this process and of its ancestors: processes it must not end."""
+    """Return the pids of this process and of its ancestors, which this process must not end."""
     pids: set[int] = set()
     pid = os.getpid()
     while pid > 0 and pid not in pids:
@@ -145,7 +145,7 @@ def inside(namespaces: Iterable[tuple[int, int]]) -> Mapping[tuple[int, int], tu
 def end(
     find: Callable[[], Iterable[int]], still: Callable[[int], bool]
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """End the processes with the pids returned by `find`, until it returns none.
+    """End the processes whose pids `find` returns, until it returns none.
 
     Each process gets SIGTERM, and SIGKILL after GRACE seconds. `still` tells whether a pid is still the
     process to end; it is called while a pidfd holds the process, so that no other process with a reused pid

@@ -284,7 +284,7 @@ def delete_root(index: int, what: str) -> Request:
 
 
 def redirect(index: int, to: int, what: str) -> Request:
-    """Send the frames received by interface `index` out of interface `to`."""
+    """Send out of interface `to` all frames that interface `index` receives."""
     mirred = struct.pack("=IIiiiiI", 0, 0, _STOLEN, 0, 0, _EGRESS_REDIRECT, to)
     action = [("TCA_ACT_KIND", "mirred"), ("TCA_ACT_OPTIONS", {"attrs": [("TCA_MIRRED_PARMS", mirred)]})]
     actions = {"attrs": [("TCA_ACT_PRIO_1", {"attrs": action})]}

@@ -26,7 +26,7 @@ _IP_TOOLS = ("ping", "ping6", "arping", "iperf", "iperf3", "traceroute")
 
 
 def in_namespace(namespace: str, command: Sequence[str]) -> list[str]:
-    """Return the command line for `command` in a network namespace and with its view of /sys."""
+    """Return the command line that runs `command` in a network namespace and with its view of /sys."""
     return ["ip", "netns", "exec", namespace, *command]
 
 
@@ -180,7 +180,7 @@ class _Classes:
         node, link, network = load("mininet.node"), load("mininet.link"), load("mininet.net")
 
         class Shelled(node.Node):
-            """A node without a shell until its first command."""
+            """A node whose shell starts with its first command."""
 
             def __init__(self, name: str, namespace: str, **params: Any) -> None:
                 self.namespace = namespace

@@ -146,11 +146,11 @@ class RealTimeTestbed(LinkOperations, Lifetime):
             self._agents.attach(node, spec, on_done, on_iteration, on_tree_lost)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Ask a tree's members at `nodes` for their blocks without results; run() calls `answered`."""
+        """Ask a tree's members at `nodes` for the blocks whose results they lack; run() calls `answered`."""
         self._agents.ask_waiting(nodes, tree, answered)
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Move members from a tree to another, where each sends `blocks` up by its port in `ports`."""
+        """Have members leave `tree`, and send `blocks` up another tree, each by its port in `ports`."""
         self._agents.move_members(tree, ports, blocks)
 
     def replaced_result(self, node: str) -> Array:
@@ -158,7 +158,7 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         return self._agents.replaced_result(node)
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host, before run(), for attaching an agent later."""
+        """Prepare a node's host, before run(), for an agent that is attached later."""
         self._agents.stand_by(node)
 
     def restart(

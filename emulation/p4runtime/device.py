@@ -66,7 +66,7 @@ class Device:
 
     @property
     def forwarding(self) -> Target | None:
-        """Committed configuration, in use for all frames; None before the first commit."""
+        """Committed configuration, which all frames use; None before the first commit."""
         return self._committed
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class Device:
         return role
 
     def primary_changed(self) -> None:
-        """Note a change of a role's primary controller."""
+        """Note that another controller has become primary of a role."""
         if self._committed is not None:
             self._committed.digests.primary_changed()
 
@@ -209,7 +209,7 @@ class Device:
 
     @property
     def _target(self) -> Target | None:
-        """Configuration for reads and writes: the saved one, else the committed one."""
+        """Configuration that reads and writes apply to: the saved one, else the committed one."""
         return self._staged.target if self._staged else self._committed
 
     def _configured(self) -> Target:
@@ -344,7 +344,7 @@ class Device:
             self._committed.idle(handle)
 
     def port_changed(self, port: int, up: bool) -> None:
-        """Note a port's change to up or down."""
+        """Note that a port has gone up or down."""
         (self._down.discard if up else self._down.add)(port)
         with self._frames_held():
             for target in (self._committed, self._staged.target if self._staged else None):

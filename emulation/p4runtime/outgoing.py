@@ -145,7 +145,7 @@ class Outgoing:
 
 @final
 class Handover:
-    """Bounded queue of calls from any thread, made in order by an event loop.
+    """Bounded queue of calls from any thread to an event loop, which makes them in order.
 
     The loop calls `on_empty` whenever the queue has become empty.
     """
@@ -166,7 +166,7 @@ class Handover:
         self._running = False  # `_run` is under way or scheduled
 
     def hand(self, size: int, call: Callable[..., Any], *args: Any) -> bool:
-        """Queue a call of `size` bytes; return False, without queueing it, if the queue is full."""
+        """Queue a call that holds `size` bytes; return False, without queueing it, if the queue is full."""
         with self._lock:
             if self._waiting and (len(self._waiting) >= self._most or self._bytes + size > self._most_bytes):
                 return False

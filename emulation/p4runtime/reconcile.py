@@ -64,7 +64,7 @@ def write_back(target: Target, kept: Sequence[p4r.Entity], old: Pipeline | None)
 
 
 def _remove_initial(target: Target, old: Pipeline) -> None:
-    """Delete the initial entries of tables also in `old`: the carried-over entries replace them."""
+    """Delete the initial entries of tables that `old` had too: the carried-over entries replace them."""
     for id, table in target.pipeline.tables.items():
         if table.initial and id in old.tables:
             for entity in target.read(p4r.Entity(table_entry=p4r.TableEntry(table_id=id))):
@@ -92,7 +92,7 @@ def _actions(entity: p4r.Entity) -> Iterator[int]:
 
 @final
 class _Definitions:
-    """Definitions of a p4info, reduced to the properties relevant to entities."""
+    """Definitions of a p4info, reduced to the properties that entities depend on."""
 
     def __init__(self, info: p4i.P4Info) -> None:
         self._names: dict[int, str] = {}

@@ -21,7 +21,7 @@ __all__ = ["Role", "entity_id"]
 
 
 def entity_id(entity: p4r.Entity) -> int:
-    """Return the p4info id of an entity's table, array, profile or digest, or 0."""
+    """Return the p4info id of the table, array, profile or digest that an entity belongs to, or 0."""
     match entity.WhichOneof("entity"):
         case "table_entry":
             return entity.table_entry.table_id
@@ -59,7 +59,7 @@ class Role:
         self._ids: frozenset[int] = frozenset()
 
     def check(self, config: AnyMessage | None, all_roles: Iterable["Role"]) -> None:
-        """Refuse a configuration of unknown form, or an id of two roles if either has it exclusively."""
+        """Refuse a configuration of unknown form, or an id that two roles have and either has exclusively."""
         rules = _parsed(config)
         own, ids = _exclusive(rules), _ids(rules)
         for other in all_roles:

@@ -46,7 +46,7 @@ _NO_CPU_PORT = 0xFFFFFFFF
 
 @final
 class Switchd(Lifetime):
-    """Switches with Linux interfaces as ports, and their P4Runtime server; `address` is the server's."""
+    """Switches whose ports are Linux interfaces, and their P4Runtime server; `address` is the server's."""
 
     def __init__(self, options: Options) -> None:
         if not hasattr(_engine, "Wire"):

@@ -363,7 +363,7 @@ def _add_logging(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_others(parser: argparse.ArgumentParser) -> None:
-    """Add BMv2's options without effect, and the options refused by `parse`; both are hidden from --help."""
+    """Add BMv2's options that have no effect, and those that `parse` refuses; both are hidden from --help."""
     flags = {"debugger", "log_flush", "disable_swap", "grpc_server_ssl", "grpc_server_with_client_auth"}
     for name in sorted(_UNUSED.keys() | _REFUSED.keys()):
         if name in flags:

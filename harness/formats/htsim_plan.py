@@ -270,7 +270,7 @@ def _congestion(experiment: _Experiment, product: int) -> tuple[str, Mapping[str
 
 
 def _faults(experiment: _Experiment, matrix: Imported) -> tuple[Mapping[str, Any], ...]:
-    """Return a fault with a lower rate for each failed link.
+    """Return a fault that slows down each failed link.
 
     As in htsim, `-failed N` fails the first N links from core switches down to aggregation switches.
     """

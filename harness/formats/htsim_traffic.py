@@ -214,7 +214,7 @@ def _operations(path: Path, matrix: _Matrix) -> tuple[Operation, ...]:
 def _fired_by(
     flow: _Flow, number: int, matrix: _Matrix, causes: Sequence[_Flow], place_in_list: int
 ) -> tuple[str, ...]:
-    """Return the names of the sends awaited by a flow through its trigger.
+    """Return the names of the sends whose ends start a flow that waits for a trigger.
 
     Args:
         flow: The waiting flow.

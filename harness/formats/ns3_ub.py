@@ -232,7 +232,7 @@ def _tasks(path: Path, endpoints: set[str]) -> tuple[list[Operation], list[str]]
 def _faults(
     path: Path, fabric: Fabric, rates: dict[tuple[str, int], float], notes: list[str]
 ) -> list[dict[str, Any]]:
-    """Return the faults of fault.csv with a lower rate of a port.
+    """Return the faults of fault.csv that lower the rate of a port.
 
     Faults of other types concern a task; each adds a sentence to `notes` and is left out.
     """

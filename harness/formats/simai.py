@@ -277,7 +277,7 @@ class _Built:
         self._number = self._end = 0
 
     def add(self, step: _Pass, *, waited: bool) -> None:
-        """Add a computation on all ranks and its collective; with `waited`, ranks await the collective."""
+        """Add a computation on every rank and its collective; `waited`: the next computation waits for it."""
         self._number += 1
         self._computed_ps += step.compute_ps
         if step.kind and self._ranks.size(step.group) > 1:

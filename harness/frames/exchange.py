@@ -34,7 +34,7 @@ class Departure:
 @final
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A frame leaving the fabric at the port of a host, at virtual time `time_ps`."""
+    """A frame that left the fabric at the port of a host, at virtual time `time_ps`."""
 
     host: str
     time_ps: int

@@ -33,7 +33,7 @@ _ITEM_BYTES = 4
 
 @final
 class GeneratedFrame(NamedTuple):
-    """A data frame with its step of the schedule and the node of its sending host."""
+    """A data frame, with the node whose host sends it and its step of the schedule."""
 
     step: int
     node: str

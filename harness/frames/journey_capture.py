@@ -14,7 +14,7 @@ __all__ = ["journey_records"]
 
 
 def journey_records(fabric: Fabric, journey: Journey) -> list[Record]:
-    """Return a record for each link on the frame's journey; the comment has the sending switch's decision."""
+    """Return a record for each link that the frame crossed; the comment has the sending switch's decision."""
     comments = ["enters the fabric"]
     for hop in journey.hops:
         if hop.frame_out is not None:

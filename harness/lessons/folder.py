@@ -234,7 +234,7 @@ def hashes(folder: Path, lab: Lab) -> dict[str, str]:
 
 
 def same_as_solution(folder: Path, lab: Lab) -> list[str]:
-    """Return the stages with solutions equal to the student's files; empty for the unchanged starter."""
+    """Return the stages whose solution equals the student's files; empty for the unchanged starter."""
     own = hashes(folder, lab)
     if own == hashes(lab.starter, lab):
         return []

@@ -64,7 +64,7 @@ class Frames:
         return senders
 
     def lost(self, senders: Mapping[str, ScriptedHost]) -> Counter[Pair]:
-        """Return the number of missing frames by pair (sender, receiver)."""
+        """Return the number of frames that have not arrived, by pair (sender, receiver)."""
         arrived = {
             (name, frame[-NUMBER_BYTES:]) for name, sender in senders.items() for _, frame in sender.arrived
         }

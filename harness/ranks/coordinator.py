@@ -45,7 +45,7 @@ NOTICE_PS = 1_000_000_000
 @final
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """A rank's wait for the end of a work, as an interval in ps."""
+    """An interval in which a rank waited for a work to end, in ps."""
 
     work: Work
     from_ps: int

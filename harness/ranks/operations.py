@@ -87,7 +87,7 @@ class _Pending:
     members: tuple[int, ...] = ()
 
     def absent(self) -> list[int]:
-        """Return the ranks of the group without a call of the operation."""
+        """Return the ranks of the group that have not called the operation."""
         return [rank for index, rank in enumerate(self.group.members) if index not in self.works]
 
 
@@ -110,7 +110,7 @@ class Matching:
         self._gone: dict[int, str] = {}  # ranks that will not call again, with the reason
 
     def join(self, work: Work) -> None:
-        """Add a rank's call of a collective to the group's first operation not yet called by the rank.
+        """Add a rank's call of a collective to the group's first operation that the rank has not yet called.
 
         The operation begins or fails if this call decides it.
         """

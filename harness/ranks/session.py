@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Begin and end operations on a running fabric in virtual time."""
+"""A running fabric in virtual time, on which operations begin and end."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Operation:
 class End:
     """End of a member's part of an operation.
 
-    `result` is the member's result. If the member's agent failed, `lost_member` is the member without
-    answers to this agent.
+    `result` is the member's result. If the member's agent failed, `lost_member` is the member that did not
+    answer it any more.
     """
 
     operation: Operation
@@ -99,7 +99,7 @@ class _Kept:
 
 @final
 class FabricSession:
-    """A booted fabric for concurrent operations; a node can take part in several at a time.
+    """A booted fabric whose nodes can take part in several operations at a time.
 
     Args:
         ready: The prepared variant.
@@ -202,7 +202,7 @@ class FabricSession:
         self.testbed.interrupt()
 
     def _remove_ended(self) -> None:
-        """Remove operations with results at all members and without unacknowledged frames."""
+        """Remove operations whose members all have results and whose frames are all acknowledged."""
         for operation in [*self._under_way.values()]:
             if not operation.open and all(agent.done for agent in operation.agents):
                 self._remove(operation)

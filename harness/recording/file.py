@@ -35,7 +35,7 @@ _LONGEST = 1 << 28
 
 @final
 class RecordingWriter:
-    """Sink for a recording file. Use it in a `with` statement; call it with each record.
+    """Sink that writes records to a file. Use it in a `with` statement; call it with each record.
 
     At any time the file can be read up to its last complete record.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record samples of the frames on chosen links, and describe frames in words."""
+"""Record some of the frames that cross chosen links, and describe them in words."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class FrameKeeper:
 
 
 def _chosen(run: WatchedRun) -> Sequence[str]:
-    """Return the default links for recorded frames; see `FrameKeeper`."""
+    """Return the links whose frames are recorded by default; see `FrameKeeper`."""
     names = run.testbed.link_names
     if not run.testbed.virtual:
         return ()

@@ -15,7 +15,7 @@ __all__ = ["History"]
 
 @final
 class History:
-    """Thread-safe sink of numbered records, kept in order.
+    """Thread-safe sink that keeps records in order, each with a number.
 
     When ticks take more than `limit_bytes`, every second tick of the older half is dropped. When there are
     more than `event_limit` events, the oldest quarter is dropped. So a late reader sees less detail, and the

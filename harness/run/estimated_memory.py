@@ -92,9 +92,9 @@ def _entries(ready: Prepared) -> int:
 
 
 def available_bytes() -> int:
-    """Return the memory in bytes still available to this process; 0 if the system does not report it.
+    """Return the bytes of memory that this process can still get; 0 if the system does not report them.
 
-    Available is the free memory of the machine, or of the process's control group if that is less.
+    They are the free memory of the machine, or of the process's control group if that is less.
     """
     free = _field(Path("/proc/meminfo"), "MemAvailable:")
     for limit, used in _GROUP_LIMITS:

@@ -69,7 +69,7 @@ class RealTime:
 
     @property
     def options(self) -> Sequence[str]:
-        """Command-line options for this testbed."""
+        """Command-line options that choose the testbed."""
         slower = () if self.dilation is None else ("--dilation", str(self.dilation))
         spread = ("--machines", self.machines_file) if self.machines_file else ()
         return ("--testbed", "mininet", "--switch", self.switch, *slower, *spread)
@@ -163,7 +163,7 @@ def _largest_payload(ready: Prepared) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """Processor seconds of agents and switches for a job with a sending time of at least `sending_ps`."""
+    """Processor seconds that agents and switches spend on a job, which sends for at least `sending_ps`."""
 
     agents: float
     switches: float

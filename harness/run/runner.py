@@ -263,7 +263,7 @@ def _work(ready: Prepared, up: Booted, seed: int) -> Jobs | PoolRun:
 
 
 def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testbed, seed: int) -> None:
-    """Connect jobs to controllers: due jobs wait for LACP bonds, circuits and the scheduler."""
+    """Connect jobs to the controllers that due jobs wait for: LACP bonds, circuits, the scheduler."""
     variant = ready.variant
     for job in jobs.all:
         if job.plan.trees is not None:

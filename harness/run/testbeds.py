@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of the testbed for a variant, and the embedded testbed with its virtual time."""
+"""Choice of the testbed that runs a variant, and the embedded testbed, which runs in virtual time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TestbedChoice(Protocol):
 
     @property
     def options(self) -> Sequence[str]:
-        """Command-line options for this testbed."""
+        """Command-line options that choose the testbed."""
         ...
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
@@ -140,7 +140,7 @@ def pause_limits(ready: Prepared) -> PauseLimits | None:
 
 
 def headroom_bytes(fabric: Fabric, frame_bytes: int) -> int:
-    """Return the maximum number of bytes still arriving over any link after a buffer has asked for a pause.
+    """Return the largest number of bytes that any link can deliver after a buffer has asked for a pause.
 
     Data fills the link for a round trip. A frame of the largest size may delay the pause frame, the sender
     may finish a second such frame after the pause frame arrives, and a third frame took the buffer above its
@@ -158,7 +158,7 @@ def _largest_frame(ready: Prepared) -> int:
 
 
 def _in_partitions(ready: Prepared) -> bool:
-    """Return whether this variant's fabric may be divided into independently advancing partitions.
+    """Return whether this variant's fabric may be divided into partitions that advance independently.
 
     Agents in Python (memory pools, members of trees, a user's congestion control) and jobs whose agents call
     back need all partitions at the same time. While a controller's frame is in flight, partitions take turns

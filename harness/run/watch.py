@@ -44,7 +44,7 @@ class Watcher(Protocol):
         ...
 
     def close(self) -> None:
-        """Handle the end of a run with a result."""
+        """Handle the end of a run; not called for a run without a result."""
         ...
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""End a run without progress after failures have separated nodes.
+"""Watchdog that ends a run without progress, in which failures have separated nodes.
 
 In such a run only hellos and LACPDUs cross links. Agents give a connection up after timeouts that double,
 which takes thousands of LACP periods; the watchdog saves the simulation of these periods.
@@ -25,7 +25,7 @@ _TIMEOUTS = 8
 
 
 def cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun) -> str:
-    """Return a text about unreachable members of unfinished jobs, as known to controllers, or ''."""
+    """Return a text about the members of unfinished jobs that controllers know to be unreachable, or ''."""
     if isinstance(jobs, PoolRun):
         return ""  # borrowers of a memory pool give unreachable lenders up by themselves
     pairs = [
@@ -62,7 +62,7 @@ class Watchdog:
         self._asked: frozenset[str] = frozenset()
 
     def expect(self, fault: Fault) -> None:
-        """Note a fault by hand; the watchdog then acts as if the scenario contained the fault."""
+        """Note a fault injected by hand; the watchdog then acts as if the scenario contained it."""
         self._last_change_ps = max(self._last_change_ps, fault.end_ps)
         self._asked = frozenset()
 

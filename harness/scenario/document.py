@@ -57,7 +57,7 @@ class Document:
         return self._walk(location)[1]
 
     def depth(self, location: Location) -> int:
-        """Return the length of the longest prefix of `location` in the document."""
+        """Return the number of leading keys and indices of `location` that the document contains."""
         return self._walk(location)[0]
 
     def at(self, location: Location, message: str) -> str:

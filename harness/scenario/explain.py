@@ -42,7 +42,7 @@ def explain(document: Document, failure: ValidationError, root: type[BaseModel] 
 
 
 def in_file(document: Document, location: Location) -> Location:
-    """Return the location of a variant's own or inherited value in the file."""
+    """Return the location in the file of a variant's value, which may be inherited from the top level."""
     if len(location) < 3 or location[0] != "variants" or location[2] not in SETTINGS:
         return location
     # A list in a variant replaces the list of the top level; a block of keys is merged with it key by key.

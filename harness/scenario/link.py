@@ -178,7 +178,7 @@ class LinkSettings(Model):
 
     @property
     def marking(self) -> Marking | None:
-        """Queue depths for congestion marks, or None; on lossy links ports to hosts mark too."""
+        """Queue depths at which switches mark frames, or None; on lossy links ports to hosts mark too."""
         if self.ecn is not None:
             return Marking(
                 self.ecn.first_frames, self.ecn.last_frames, self.ecn.percent / 100, to_hosts=self.lossy

@@ -62,7 +62,7 @@ def relocated(document: Document, location: Location, ex: RailyardError) -> Scen
 
 @final
 class Lines:
-    """Calls functions, and adds the line of the cause in the scenario to their errors."""
+    """Calls functions; if one raises an error, adds the line of the scenario that caused it."""
 
     def __init__(self, document: Document) -> None:
         self.document = document

@@ -135,7 +135,7 @@ def _place(endpoint: str) -> tuple[str, int | None]:
 
 
 def _identity(frame: bytes) -> bytes:
-    """Return the bytes of a frame unchanged by switches: addresses of the NTH, and all behind the NTH."""
+    """Return the bytes of a frame that no switch changes: addresses of the NTH, and all behind the NTH."""
     head = _HEADS[frame[15] & 0xF == CFG_SOURCE_ROUTE]
     return frame[head - 8 : head - 4] + frame[head:]
 

@@ -119,7 +119,7 @@ class _Fabric:
             yield f"the host of {trace.host} has received it after {len(sent)} switches"
 
     def _hops(self, trace: Trace) -> Iterator[str]:
-        """Yield a line for each forwarding switch of the frame: ports, egress lane and source route."""
+        """Yield a line for each switch that forwarded the frame: ports, egress lane and source route."""
         arrived: Sighting | None = None
         for sighting in trace.sightings:
             if sighting.port is HOST:

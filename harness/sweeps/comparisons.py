@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge comparisons between variants at each point and seed of a study.
+"""Assertions that compare variants, judged at each point and seed of a study.
 
 Each run of a study has a single variant, and judges the assertions about that variant alone. Assertions about
-several variants are judged later, when the runs of these variants have ended.
+several variants are judged here, when the runs of these variants have ended.
 """
 
 from __future__ import annotations

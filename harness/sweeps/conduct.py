@@ -70,7 +70,7 @@ def conduct(
     stop: Stop = lambda: False,
     note: Callable[[Done], None] = lambda _: None,
 ) -> Conducted:
-    """Carry out the runs without a result, healthy runs first.
+    """Carry out the runs that have no result yet, healthy runs first.
 
     Args:
         runs: All runs of the study.
@@ -107,7 +107,7 @@ def carry_out(
 
 
 def late_runs(runs: Sequence[Run], results: Results) -> list[Run]:
-    """Return the runs with all faults after the end of the corresponding healthy run."""
+    """Return the runs whose faults would all come after the end of the corresponding healthy run."""
     healthy = [run for run in runs if run.case is not None and not run.case.targets]
     ends = {_place(run): result for run in healthy if (result := results.get(run.key)) is not None}
     return [
@@ -139,7 +139,7 @@ def shard_of(runs: Sequence[Run], number: int, count: int) -> list[Run]:
 
 
 def memory_of(runs: Sequence[Run], path: Path) -> int:
-    """Return the memory in bytes of a process for the largest of the runs.
+    """Return the memory in bytes of a process that carries out the largest of the runs.
 
     The largest run has the largest product of nodes and elements. Return 0 if it cannot be prepared.
     """

@@ -43,7 +43,7 @@ class Task(Protocol):
 
     @property
     def key(self) -> str:
-        """Hash of all inputs of the task; key of its stored result."""
+        """Hash of all inputs of the task, under which its result is stored."""
         ...
 
     @property
@@ -94,9 +94,9 @@ class InProcess:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Hide the main module, to keep spawned processes from running the caller's script again.
+    """Hide the main module, so that a spawned process does not run the caller's script again.
 
-    Tasks do not need the main module, because they name their code by file or entry point.
+    Tasks do not need it, because they name their code by file or entry point.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -141,7 +141,7 @@ class _Worker:
 
 @final
 class LocalPool:
-    """Executor in at most `jobs` processes of this machine, alive until the pool is closed."""
+    """Executor in at most `jobs` processes of this machine, which live until the pool is closed."""
 
     def __init__(self, work: Work, jobs: int) -> None:
         self._work = work

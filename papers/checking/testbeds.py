@@ -25,7 +25,7 @@ _TIMED = ("_us", "retransmitted_frames")
 
 
 def available() -> tuple[list[str], list[str]]:
-    """Return the testbeds available on this machine, and the reason for a missing testbed."""
+    """Return the testbeds that this machine can run, and for a missing testbed the reason."""
     names = list(TESTBEDS)
     if os.geteuid() != 0:
         return names[:1], ["Mininet was skipped: it needs root"]
@@ -80,7 +80,7 @@ def table(results: Mapping[str, Mapping[str, Any]], metrics: Iterable[str]) -> s
 
 
 def differing(results: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[str]:
-    """Return the metrics with other values than on the first testbed; `names` are without the variant."""
+    """Return the metrics that differ from those of the first testbed; `names` are without the variant."""
     first = next(iter(results.values()), {"metrics": {}})["metrics"]
     return [
         f"{metric} on {testbed}"

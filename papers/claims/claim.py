@@ -24,7 +24,7 @@ Verdict = Literal["holds", "known difference", "unexpected"]
 
 
 class Kind(StrEnum):
-    """Origin of the reference figure of a claim."""
+    """Origin of the figure with which a claim compares our figure."""
 
     stated = "stated"  # the paper prints the figure
     derived = "derived"  # the figure follows from the paper's text, or is a target of this project

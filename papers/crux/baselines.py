@@ -107,7 +107,7 @@ def _coflow(name: str, amounts: Sequence[float]) -> Job:
 
 
 def sincronia_factor(draws: int, *, reverse: bool = False) -> float:
-    """Return the largest ratio of mean completion times: BSSI's order to the best order.
+    """Return the largest ratio of mean completion time in BSSI's order to that in the best order.
 
     Each port sends coflows in order; a coflow completes when its last port has sent its bytes.
     """

@@ -72,7 +72,7 @@ def contention(
 
 @lru_cache(maxsize=16)
 def fitted_share(longer: float = 1.11, bert_seconds: float = 0.6, bert_share: float = 0.4) -> float:
-    """Find by bisection the share of sending for GPT's iterations to become `longer` times as long."""
+    """Return the share of sending at which GPT's iterations become `longer` times as long, by bisection."""
     low, high = 0.05, 0.8
     for _ in range(12):
         middle = (low + high) / 2

@@ -75,7 +75,7 @@ class Comparison:
     outcomes: Mapping[str, Outcome]
 
     def utilisation(self, scheduler: str) -> float:
-        """Return the share of computation in the jobs' time on accelerators."""
+        """Return the share of computation in the time that jobs hold accelerators."""
         return self.outcomes[scheduler].utilisation
 
     def gain(self, scheduler: str, over: str) -> float:

@@ -102,7 +102,7 @@ def training(
         kind: iteration of the model.
         arrival: time of arrival in seconds.
         iterations: number of iterations.
-        held: longest stay in seconds, even if the job's work is not done; None: no limit.
+        held: seconds after which the job leaves even if its work is not done; None: no limit.
     """
     sending = kind.share * kind.seconds
     # An iteration is the computation that does not overlap, then sending, which hides the overlapped part.

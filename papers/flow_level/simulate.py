@@ -90,7 +90,7 @@ class Outcome:
 
     @property
     def queueing(self) -> float:
-        """Mean waiting time of jobs for NPUs, in seconds."""
+        """Mean time that a job waits for NPUs, in seconds."""
         return float(np.mean([job.queueing for job in self.jobs]))
 
     @property
@@ -100,7 +100,7 @@ class Outcome:
 
     @property
     def utilisation(self) -> float:
-        """NPU-seconds of computation, as a share of the NPU-seconds held by jobs."""
+        """NPU-seconds of computation, as a share of the NPU-seconds for which jobs hold NPUs."""
         held = sum(job.npus * (job.end - job.start) for job in self.jobs)
         return sum(job.npus * job.computed for job in self.jobs) / held if held else 0.0
 

@@ -52,15 +52,15 @@ class _Measuring:
 
 @final
 class Steered:
-    """Steering by a scheduler, after a measurement of each new job.
+    """Steering by a scheduler that measures new jobs.
 
     Args:
         fabric: fabric on which paths are set.
         scheduler: chooses paths, levels and shifts of all measured jobs.
-        levels: number of priority levels of links.
+        levels: number of priority levels that links serve.
         window: seconds of a measurement; if 0, the scheduler gets the job's own values at its arrival.
-        spread: give jobs under measurement the paths least congested by measured jobs, instead of paths
-            picked by a hash.
+        spread: give jobs under measurement the paths that measured jobs congest least; else they keep the
+            paths that a hash picked.
         seed: seed of the scheduler.
     """
 
@@ -156,7 +156,7 @@ class Steered:
 
 
 def measured(began: Counted, ended: Counted) -> tuple[float, float]:
-    """Return the seconds of computation of an iteration, and their share overlapped by sending.
+    """Return the seconds of computation of an iteration, and the share of them that overlaps with sending.
 
     The overlap follows from the readings: computation plus sending less the duration of an iteration.
     """

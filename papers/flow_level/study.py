@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare fabrics under equal jobs: completion, queueing, slowdown and throughput.
+"""Comparison of fabrics that carry the same jobs: completion, queueing, slowdown and throughput.
 
 `PAPER` has the mean completion times that LumosCore's authors released, of 1,000 jobs on 4,096 GPUs. Their
 trace is not public, so absolute times differ; compare completion times relative to the ideal fabric. No
@@ -115,7 +115,7 @@ class Comparison:
         return mean(outcome.throughput for outcome in self.outcomes[fabric].values())
 
     def against_ideal(self, fabric: str) -> float:
-        """Return the mean completion time relative to the ideal fabric."""
+        """Return the mean completion time, divided by that on the ideal fabric."""
         return self.completion(fabric) / self.completion("ideal")
 
 

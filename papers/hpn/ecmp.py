@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the links of flows through an HPN Pod from its switches' hash, without building a fabric.
+"""Links that flows take through an HPN Pod by the hash of its switches, computed without building a fabric.
 
 Groups, shifts and hash are those of the tables that a plan installs (controller.tables.groups). They are
 computed for many flows at once, and for Pods of full size. Capacities are in ports of a NIC; the two

@@ -41,7 +41,7 @@ def full(rng: np.random.Generator, pods: int, ports: int) -> Ints:
 
 @final
 class Trace:
-    """Demand between Pods, changing as jobs come and go.
+    """Demand between Pods that changes as jobs come and go.
 
     `demand` has the shape (pods, pods); each Pod has `ports` ports. The number of a job's Pods is
     geometrically distributed. A job asks for a ring through its Pods, or for circuits between all pairs of

@@ -96,7 +96,7 @@ def slowdown(grid: Grid, rates: Rates) -> float:
 
 
 def nic_share(grid: Grid) -> float:
-    """Return the share of NICs in the bytes sent by a hierarchical AllReduce."""
+    """Return NICs' share of the bytes that a hierarchical AllReduce sends."""
     outside = (grid.y - 1) / (grid.x * grid.y)
     inside = (grid.x - 1) / grid.x
     return outside / (outside + inside)

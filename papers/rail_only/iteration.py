@@ -221,7 +221,7 @@ def _layouts(model: Model, cluster: Cluster, batch: int) -> Iterator[Layout]:
 
 
 def figures(cluster: Cluster | None = None, hb: float = 1.0, nic: float = 1.0) -> dict[str, float]:
-    """Return this model's percentages for the published values, by name of the claim.
+    """Return the percentages of this model for which the paper gives values, by name of the claim.
 
     Args:
         cluster: GPUs and assumptions; each figure replaces its domain and rates.

@@ -71,7 +71,7 @@ class Case:
 
     @property
     def group(self) -> Group:
-        """The group of the exchange, in the form of the model."""
+        """The group that exchanges data, as the model describes it."""
         sizes = (2,) if self.kind == "pairs" else self.dims
         return tuple((name, size) for (name, _), size in zip(DIMENSIONS, sizes, strict=False))
 
@@ -124,7 +124,7 @@ def predicted_us(case: Case, rate_bps: int, latency: float) -> float:
 
 
 def latency_us(case: Case, rate_bps: int, emulated: float) -> float:
-    """Fit the latency of a stage to the time `emulated`, both in microseconds; at least 0."""
+    """Return the latency of a stage in µs for which the model predicts `emulated` µs; at least 0."""
     return max(0.0, (emulated - predicted_us(case, rate_bps, 0.0)) / case.stages)
 
 

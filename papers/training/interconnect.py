@@ -193,7 +193,7 @@ class Interconnect:
 
 
 def _usable(use: Use, nodes: int, group: int) -> float:
-    """Return the usable share of the links of a line of `nodes`, for a group of `group` nodes."""
+    """Return the share of the links of a line of `nodes` that a group of `group` nodes can use."""
     if use is Use.port:
         return 1.0
     direct = group - 1

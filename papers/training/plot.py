@@ -124,7 +124,7 @@ def _by_length(axes: Axes, outcome: Outcome, reading: str) -> list[float]:
 
 
 def _mark(axes: Axes, left: float, right: float, height: float, tone: str) -> None:
-    """Draw a value of the paper in its variant's colour with a dark rim, visible on the variant's bar."""
+    """Draw a value of the paper in its variant's colour with a dark rim, visible on a bar of that colour."""
     axes.plot([left, right], [height] * 2, color=INK, linewidth=3.4, solid_capstyle="butt", zorder=4)
     axes.plot([left, right], [height] * 2, color=tone, linewidth=1.4, solid_capstyle="butt", zorder=5)
 

@@ -78,7 +78,7 @@ Length = Annotated[str, AfterValidator(_length)]
 
 @final
 class Span(Checked):
-    """A named set of sequence lengths for a mean."""
+    """Sequence lengths over which a mean is taken."""
 
     name: Annotated[str, Field(min_length=1, max_length=40)]
     sequences: Annotated[tuple[Length, ...], Field(min_length=1)]
@@ -120,7 +120,7 @@ class PaperValue(Checked):
 
 @final
 class Given(Checked):
-    """Assumptions adjustable in a study file; see `iteration.Assumptions`."""
+    """Assumptions that a study file may change; see `iteration.Assumptions`."""
 
     pflops: Positive = _DEFAULTS.pflops
     memory_gb: Positive = _DEFAULTS.memory_gb

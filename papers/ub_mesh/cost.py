@@ -163,12 +163,12 @@ def cost_efficiency(
     *,
     of_clos: bool = False,
 ) -> float:
-    """Return UB-Mesh's performance per dollar relative to the Clos (UB-Mesh, equation 1).
+    """Return the performance per dollar of UB-Mesh divided by that of the Clos (UB-Mesh, equation 1).
 
     Args:
         performance: performance of UB-Mesh as a share of the Clos's.
         capex_ratio: CapEx of the Clos divided by that of UB-Mesh.
-        opex_saved: share of the Clos's OpEx saved by UB-Mesh.
+        opex_saved: share of the Clos's OpEx that UB-Mesh saves.
         opex_share: OpEx's share of the total cost.
         of_clos: `opex_share` is of the Clos's total cost instead of UB-Mesh's.
     """
@@ -178,5 +178,5 @@ def cost_efficiency(
 
 
 def capex_ratio(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
-    """Return the cost of these parts and their nodes, relative to UB-Mesh."""
+    """Return the cost of these parts and their nodes, divided by that of UB-Mesh."""
     return capex(parts, prices, pod) / capex(ub_mesh(pod), prices, pod)

@@ -114,7 +114,7 @@ class SuperPod:
 
     @property
     def copper_lanes_per_rack(self) -> Mapping[str, int]:
-        """Lanes of passive cable in a rack, by the kinds of connected nodes."""
+        """Lanes of passive cable in a rack, by the kinds of nodes that they connect."""
         return {
             "NPU to NPU": self.mesh_links_per_rack * self.peer_lanes,
             "NPU to LRS": self.rack_output_lanes,

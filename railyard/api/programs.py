@@ -43,9 +43,9 @@ class ProgramTestbed:
         return self._bed.address
 
     def send(self, host: str, frame: bytes) -> None:
-        """Send a frame of any bytes from a host to its switch now.
+        """Send a frame, which may be any bytes, from a host to its switch now.
 
-        The host behind port 0 has the name of the endpoint; a host of the graph has its own name.
+        The host behind port 0 of an endpoint has the name of the endpoint; a host of the graph has its own.
         """
         self._host(host).waiting.append((bytes(frame), 0))
         self._bed.attach(host, self._host(host))

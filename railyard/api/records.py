@@ -35,7 +35,7 @@ class _Renamed(Record):
 
 
 def renamed(values: Record, **former: str) -> Record:
-    """Return a record with renamed columns: the KeyError for a former name tells the present name.
+    """Return a record whose KeyError for a former column name tells the present name.
 
     `former` has the present name of each former column.
     """

@@ -70,7 +70,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """True if all assertions hold, including the correctness of every NPU's data."""
+        """True if all assertions hold, including the assertion that the data of every NPU is correct."""
         return self.verdict.passed
 
     @property

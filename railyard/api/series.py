@@ -124,7 +124,7 @@ def events_of(records: Iterable[Record]) -> Iterator[Row]:
 
 
 def incidents_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
-    """Yield a row for each pair of a fault and a reacting node; see `Result.incidents`."""
+    """Yield a row for each fault and each node that reacts to it; see `Result.incidents`."""
     for variant, incident in _incidents(runs):
         for node in incident.nodes:
             yield {**_told(variant, incident), **node.record(incident.at_ps), "told_by": node.told_by}

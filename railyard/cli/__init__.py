@@ -78,7 +78,7 @@ _VERBS = {
 
 
 def _help(verb: Callable[..., object]) -> str:
-    """Return the docstring of a verb with each paragraph on a single line, for the terminal to wrap."""
+    """Return the docstring of a verb with a single line for each paragraph, so that the terminal wraps it."""
     paragraphs = (inspect.getdoc(verb) or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 

@@ -54,7 +54,7 @@ class Clock:
 
 
 def counting(clock: Clock) -> Any:
-    """Advance `clock` by the floating-point operations in a context, by PyTorch's flop formulas.
+    """Return a context in which floating-point operations advance `clock`, by PyTorch's flop formulas.
 
     Attention on a CPU, for which PyTorch has no formula, counts like attention on a GPU. Operations of tensor
     subclasses such as DTensor count as the operations of their local tensors.

@@ -72,7 +72,7 @@ def reduction_of(tensor: torch.Tensor, operation: object) -> tuple[ElementType, 
 
 @contextmanager
 def plain() -> Iterator[None]:
-    """Run tensor operations in a context without advancing the clock or recording gradients."""
+    """Return a context whose tensor operations neither advance the clock nor record gradients."""
     with _disable_current_modes(), torch.no_grad():
         yield
 

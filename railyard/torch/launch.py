@@ -76,7 +76,7 @@ class Trained:
 
     @property
     def failed(self) -> list[RankRecord]:
-        """Records of the last round's ranks with a failed or unfinished script."""
+        """Records of the ranks of the last round whose script failed or did not finish."""
         return [rank for rank in self.ranks if rank.outcome != "done"]
 
 
@@ -166,7 +166,7 @@ def _nodes(ready: Prepared, settings: Settings) -> tuple[str, ...]:
 
 @final
 class Availability:
-    """Down and up times of nodes, from the faults of a scenario."""
+    """Times at which faults of a scenario take nodes down and up."""
 
     def __init__(self, ready: Prepared, nodes: Sequence[str]) -> None:
         self._nodes = tuple(nodes)
@@ -178,7 +178,7 @@ class Availability:
                     self._changes[node].append((fault.at_ps, fault.event == "up"))
 
     def present(self, time_ps: int) -> list[str]:
-        """Return the nodes working at a time."""
+        """Return the nodes that work at `time_ps`."""
         return [node for node in self._nodes if self._works(node, time_ps)]
 
     def losses(self, nodes: Sequence[str], since_ps: int) -> dict[int, int]:

@@ -73,7 +73,7 @@ class RankProcess:
             self._tell("note", name, value)
 
     def end(self, why: str = "") -> None:
-        """Tell the fabric's process about the end of the rank; `why` is the reason of a failure."""
+        """Tell the fabric's process that the rank has ended; `why` is the reason if it failed."""
         with self._lock:
             self._tell("end", why)
 

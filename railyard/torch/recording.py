@@ -95,7 +95,7 @@ class TrainingRecorder:
             self._put(event(rank.clock_ps, "job-end", f"step {self._steps}: {words}", job="training"))
 
     def on_outcome(self, rank: RankRecord) -> None:
-        """Record the failure or loss of a rank."""
+        """Record that a rank has failed or is lost."""
         if rank.outcome != "done":
             self._put(event(rank.clock_ps, "cut-off", f"rank {rank.rank}: {rank.outcome}", node=rank.node))
 

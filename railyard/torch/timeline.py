@@ -70,7 +70,7 @@ def _rank(rank: RankRecord) -> dict[str, Any]:
 
 
 def _shares(rank: RankRecord) -> tuple[int, int]:
-    """Return the times of a rank in communication and in waiting for other ranks, in ps."""
+    """Return the times in ps that a rank spent in communication and in waiting for other ranks."""
     communication = waiting = 0
     for wait in rank.waits:
         begun = wait.work.begun_ps if wait.work.begun_ps >= 0 else wait.to_ps

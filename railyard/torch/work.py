@@ -22,7 +22,7 @@ Outcome = tuple[bytes, int]
 
 
 class _WaitingFuture(Future):  # type: ignore[misc,type-arg]
-    """Future with a value on demand: `fetch` is called when a caller waits."""
+    """Future that calls `fetch` for its value when a caller waits for it."""
 
     def __init__(self, fetch: Callable[[], object]) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class FabricWork(dist.Work):  # type: ignore[misc]
         return self._error
 
     def source_rank(self) -> int:
-        """Return the sender's group rank after the end of a receive, else -1."""
+        """Return the group rank of the sender for a receive that has ended, else -1."""
         return self._source
 
     _source_rank = source_rank

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of ranks, forked from a process with PyTorch loaded, to load PyTorch only once.
+"""Processes of ranks, forked from a process that has loaded PyTorch, so that it is loaded only once.
 
 railyard.torch.launch runs `python -m railyard.torch.worker SETTINGS`, in which SETTINGS is JSON.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to the questions of a page, by name of the question."""
+"""Questions that a page may ask, by name, each with the function that answers it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def follow_frame(context: Context, values: Mapping[str, Any]) -> Mapping[str, An
 
 
 def _crafted(fabric: Fabric, values: Mapping[str, Any]) -> tuple[bytes, End]:
-    """Return the frame described by `values`, and its host port of entry into the fabric."""
+    """Return the frame that `values` describe, and the host port by which it enters the fabric."""
     order = Order(
         source=str(values["from"]),
         destination=str(values["to"]),

@@ -22,7 +22,7 @@ _PATIENCE = 10.0
 
 @final
 class LinkFrames:
-    """The links last asked about and the frames last shown, within bounded memory."""
+    """Links about which pages have asked, and the frames that pages have seen, within bounded memory."""
 
     def __init__(self) -> None:
         self._asked: dict[str, float] = {}
@@ -49,7 +49,7 @@ class LinkFrames:
             del self._shown[next(iter(self._shown))]
 
     def shown(self, link: str, number: int) -> RecentFrame:
-        """Return a frame shown to a page before.
+        """Return a frame that a page has seen.
 
         Raises:
             ScenarioError: The frame is no longer kept.
@@ -62,7 +62,7 @@ class LinkFrames:
         return shown[0]
 
     def expire(self, testbed: WatchableTestbed) -> None:
-        """Drop the frames of links not asked about for some seconds."""
+        """Drop the frames of links about which no page has asked for some seconds."""
         limit = time.monotonic() - _PATIENCE
         for link in [link for link, asked in self._asked.items() if asked < limit]:
             del self._asked[link]

@@ -78,7 +78,7 @@ def _outcome(result: Result) -> str:
 def opened(
     path: Path, variants: Sequence[str] = (), seed: int | None = None, *, read_only: bool = False
 ) -> Iterator[Live | Session]:
-    """Yield a live scenario, or a session to replay a recording.
+    """Yield a live scenario, or the session that replays a recording.
 
     Args:
         path: A scenario file, a recording, a folder of results with a recording, or a bundle; a bundle
@@ -88,7 +88,7 @@ def opened(
         read_only: True if only the presenter's page may control a live scenario.
 
     Raises:
-        RailyardError: The file cannot be read or has another format, or `seed` or `read_only` is given for a
+        RailyardError: The file cannot be read, or is none of these; or `seed` or `read_only` is given for a
             recording.
     """
 

@@ -125,7 +125,7 @@ def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int =
 
 
 def _fewest(lower: int, uplinks: int, ports: int, wanted: int) -> int | None:
-    """Return the fewest switches for equal shares of the uplinks of each of `lower` switches.
+    """Return the fewest switches that take equal shares of the uplinks of each of `lower` switches.
 
     None if no number fits `ports`, the ports down of a switch. A `wanted` above 0 is the only candidate.
     """

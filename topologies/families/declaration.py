@@ -66,7 +66,7 @@ def us(microseconds: float) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Paper and section with the description of a family."""
+    """Paper that describes a family, and its section."""
 
     paper: str
     section: str

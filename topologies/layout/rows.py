@@ -82,7 +82,7 @@ def _middle(graph: nx.Graph, name: str, xs: Mapping[str, float]) -> float:
 
 
 def _apart(middles: Sequence[float], rooms: Sequence[float]) -> list[float]:
-    """Space out `middles`, in their order, to give each node its room."""
+    """Return positions close to `middles` and in their order, spaced so that each node has its room."""
     row: list[float] = []
     for at, middle in enumerate(middles):
         least = row[-1] + (rooms[at - 1] + rooms[at]) / 2 if row else middle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Place the nodes of a graph, in the first fitting form of this list.
+"""Positions of the nodes of a graph, in the first of these forms that fits.
 
     given    for graphs whose nodes, except leaves, all have a position
     groups   for graphs with named groups: a circle of groups, each a circle of its nodes
@@ -71,7 +71,7 @@ class _Graph:
 
 
 def place_graph(fabric: Fabric) -> Layout:
-    """Return the layout of a graph in the first fitting form (see the module)."""
+    """Return the layout of a graph in the first form that fits (see the module)."""
     shape = _graph(fabric)
     names = {node.name: node.group for node in shape.core}
     if all(node.position is not None for node in shape.core):

@@ -85,7 +85,7 @@ def with_tiers(fabric: Fabric) -> dict[str, Point]:
 
 
 def _middle(fabric: Fabric, node: Node, positions: Mapping[str, Point]) -> float:
-    """Return the mean x of the neighbours with a position; 0 without such neighbours."""
+    """Return the mean x of the neighbours that have a position; 0 if none has."""
     below = [positions[name][0] for name in fabric.neighbours(node.name) if name in positions]
     return sum(below) / len(below) if below else 0.0
 

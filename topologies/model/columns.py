@@ -81,7 +81,7 @@ class FabricColumns:
         return tails.astype(np.int64) * len(self.names) + heads
 
     def hops(self, tails: Numbers, heads: Numbers) -> Numbers:
-        """Return the first hop from `tails[i]` to `heads[i]` for each i; -1 without a link."""
+        """Return the first hop from `tails[i]` to `heads[i]` for each i; -1 where no link joins the two."""
         keys, hops = self._sorted
         if not len(keys):
             return np.full(len(tails), -1, np.int32)

@@ -288,7 +288,7 @@ class Fabric:
         return None if link is None else link.far(node)
 
     def port_to(self, node: str, neighbour: str) -> int:
-        """Return the port of `node` to `neighbour`; of parallel links the first."""
+        """Return the port of `node` whose link leads to `neighbour`; of parallel links the first."""
         try:
             return self._ports[node][neighbour]
         except KeyError:

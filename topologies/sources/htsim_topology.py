@@ -115,7 +115,7 @@ def htsim_clos(path: Path, text: str) -> Fabric | None:
 
 
 def _checked(path: Path, text: str) -> _File:
-    """Return the contents of a file, checked for full pods and ToRs."""
+    """Return the contents of a file after checking that its nodes fill all pods and ToRs."""
     file = _read(path, text)
     nodes, tiers, pod = (file.head[key] for key in _HEAD)
     down = file.of(0, "radix_down")

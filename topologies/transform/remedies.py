@@ -123,7 +123,7 @@ def _two_sided(fabric: Fabric, name: str) -> bool:
 
 
 def _leaves(fabric: Fabric, name: str) -> list[str]:
-    """Return the switches at the NIC ports of an endpoint."""
+    """Return the switches to which the NIC ports of an endpoint lead."""
     ends = (fabric.peer(name, port) for port in nic_ports(fabric.node(name)))
     return [end.node for end in ends if end is not None]
 

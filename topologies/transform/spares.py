@@ -134,7 +134,7 @@ def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | Non
 
 @computed_once
 def dark(fabric: Fabric) -> frozenset[str]:
-    """Return the endpoints without a link or circuit at NIC ports: no other domain reaches them."""
+    """Return the endpoints whose NIC ports have no link or circuit: no other domain reaches them."""
     return frozenset(node.name for node in fabric.nodes if _is_dark(fabric, node))
 
 

@@ -24,7 +24,7 @@ _EXACT_PODS = 8
 def allocate_uniform(
     demand: Ints, ports: int, method: Literal["exact", "greedy"] | None = None, *, seconds: float = 60.0
 ) -> tuple[int, Ints]:
-    """Return the number of realised circuits of a demand, and the maps of the switches, (ports, N).
+    """Return how many circuits of a demand the switches realise, and the maps of the switches, (ports, N).
 
     If switch k joins Pods i and j, `maps[k, i] = j` and `maps[k, j] = i`; -1 is dark. PlanError if `exact`
     takes longer than `seconds`.

@@ -183,7 +183,7 @@ class _Search:
         return np.stack([first, *(hops[rows] for hops in inner), last], axis=1)
 
     def _networks(self) -> NodeSets:
-        """Return the switch networks at the links of each endpoint; failed links count as well."""
+        """Return, by endpoint, the switch networks to which it has a link; failed links count as well."""
         table = self._table
         tails, heads = table.tails[table.leaving], table.heads[table.leaving]
         network = self._parts(tails, heads, table.tiers > 0)
@@ -243,7 +243,7 @@ class _Uplinks:
         self._place[self._hops] = np.arange(len(self._hops)) - self._first[table.tails[self._hops]]
 
     def switches_of(self, node: int) -> list[int]:
-        """Return the switches at the working links of a node."""
+        """Return the switches to which a node has working links."""
         return self._heads[self._first[node] : self._first[node + 1]].tolist()
 
     def places(self, nodes: Numbers, switches: Numbers) -> NDArray[np.int64]:

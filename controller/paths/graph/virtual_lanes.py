@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count the virtual lanes of routes: under the turn rules, and if each path keeps one lane (a layer).
+"""Virtual lanes that routes need: under the turn rules, and if each path keeps one lane (a layer).
 
 An assignment to layers gives every path one lane for all its hops. The channel dependency graph of each lane
 is acyclic: LASH (Skeie, Lysne, Theiss, IPDPS 2002) and DFSSSP (Domke, Hoefler, Nagel, IPDPS 2011). The
-number of layers serves for comparison. It comes from first fit: each path in turn takes the first layer that
+number of layers serves for comparison. It is that of first fit: each path in turn takes the first layer that
 stays acyclic.
 """
 

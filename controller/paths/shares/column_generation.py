@@ -115,7 +115,7 @@ def _add_columns(
     meshed: Sequence[Pair],
     limit: int,
 ) -> tuple[bool, float]:
-    """Add paths of up to `limit` hops, each cheaper than all paths of its pair.
+    """Add paths of up to `limit` hops that are cheaper than all present paths of their pair.
 
     Returns:
         Whether a path was added, and a lower bound on the utilisation of the busiest link with any paths of

@@ -34,7 +34,7 @@ _HOP_COST = 1e-3
 
 @final
 class PlannedLoad:
-    """Bytes of a plan on each hop; without a known demand every pair sends one byte.
+    """Bytes that a plan puts on each hop; without a known demand every pair sends one byte.
 
     `busiest` is the load of the busiest hop: its bytes divided by its rate in bit/s.
     """

@@ -24,7 +24,7 @@ def add_standby_paths(
     *,
     adaptive: bool,
 ) -> None:
-    """Give up to `most` buckets of a pair to standby paths without a common link with its paths in use.
+    """Give up to `most` buckets of a pair to standby paths, which share no link with its paths in use.
 
     A link counts as shared in either direction, since a failure takes both directions.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Minimise the busiest link's load for a demand by the shares of paths, and apportion shares to buckets."""
+"""Shares of paths that minimise the busiest link's load for a demand, and their apportionment to buckets."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
@@ -100,7 +100,7 @@ def minimise_utilisation(
     candidates: Mapping[Pair, Sequence[Path]],
     failed: Set[str] = frozenset(),
 ) -> dict[Pair, list[float]]:
-    """Minimise the largest bytes / rate of a link direction; return the shares of each pair's candidates.
+    """Return shares of each pair's candidates that minimise the largest bytes / rate of a link direction.
 
     The linear program has a small cost for each hop, so that the shorter of two equally good paths wins.
     The rate of parallel links is the sum of the rates of those links that are not in `failed`.

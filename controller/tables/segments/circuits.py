@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Next hops over a core of optical circuits (LumosCore), a mesh of switches along a dimension.
+"""Next hops over a core of optical circuits (LumosCore), which join switches along a dimension into a mesh.
 
 The links of that mesh are the current circuits: they change, and several may be parallel. A source route
 therefore steers a frame up to its spine only, and the tables forward it over the circuits:
@@ -121,7 +121,7 @@ def _field_name(fabric: Fabric, axis: int) -> str:
 
 
 def _line_members(fabric: Fabric, node: str) -> dict[int, str]:
-    """Return the line of a switch, by coordinate: the switch and all possible peers of its circuits."""
+    """Return a switch and all switches that circuits may join to it, by coordinate."""
     lines = _lines_of_core(fabric)
     axis = core_dimensions(fabric)[node]
     return lines[_without_axis(fabric.node(node).coordinates, axis)]
@@ -148,7 +148,7 @@ def _without_axis(coordinates: tuple[int, ...], axis: int) -> tuple[int, ...]:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _LineCircuits:
-    """Working circuits between the switches of a line, `members` by coordinate.
+    """Working circuits between the switches that circuits may join, `members` by coordinate.
 
     `direct[i, j]` is the number of circuits between members i and j. A third member relays over as many
     circuits as the smaller of its two hops has; `relayed[i, j]` is the sum over all third members.
@@ -164,7 +164,7 @@ class _LineCircuits:
         return self._count(self.direct, switch, coordinate)
 
     def relayed_to(self, switch: str, coordinate: int) -> int:
-        """Return the number of circuits relayed by third members, from `switch` to a coordinate."""
+        """Return the number of circuits over which third members relay, from `switch` to a coordinate."""
         return self._count(self.relayed, switch, coordinate)
 
     def _count(self, counts: NDArray[np.int64], switch: str, coordinate: int) -> int:

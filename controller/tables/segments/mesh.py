@@ -165,10 +165,10 @@ def _line_by_address(fabric: Fabric, here: Node, neighbours: Iterable[str], fiel
 def relay_in_line(
     finder: PathFinder, node: Node, axis: int, line: Mapping[int, str], value: int
 ) -> str | None:
-    """Return the next hop of a mesh node to the member `line[value]`.
+    """Return the neighbour by which a mesh node reaches the member `line[value]`.
 
-    The result is the member itself if its link works, else a third member with links to both, or None.
-    `line` has the members along dimension `axis`, by value of the dimension's address field.
+    This is the member itself if its link works, else a third member with links to both, or None. `line` has
+    the members along dimension `axis`, by value of the dimension's address field.
     """
     target = line[value]
     if finder.has_link(node.name, target):

@@ -39,7 +39,7 @@ class Prefix(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class PrefixHops:
-    """Prefixes reached from a node, with the number of hops to each; 0 from an endpoint to itself."""
+    """Prefixes that a node leads to, with the number of hops to each; 0 from an endpoint to itself."""
 
     hops: Mapping[Prefix, int]
     _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -133,7 +133,7 @@ def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
 
 @computed_once
 def _direct_subprefixes(fabric: Fabric) -> Mapping[Prefix, frozenset[Prefix]]:
-    """Return each segment's parts with at least one endpoint, one address field longer than the segment."""
+    """Return the parts of each segment that have endpoints and are one field longer than the segment."""
     ends = field_ends(fabric)
     members: dict[Prefix, set[Prefix]] = {}
     bits = fabric.address_plan.bits

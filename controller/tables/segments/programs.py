@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables missing in some of the P4 programs."""
+"""Tables that only some of the P4 programs have."""
 
 from topologies import Node
 

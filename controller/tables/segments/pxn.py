@@ -80,7 +80,7 @@ def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
 
 @computed_once
 def endpoints_of_closed_rails(fabric: Fabric) -> frozenset[str]:
-    """Return the endpoints with uplinks only to switches on closed rails."""
+    """Return the endpoints that have uplinks, all to switches on closed rails."""
     endpoints = []
     for node in fabric.endpoints:
         ups = [neighbour for neighbour in fabric.neighbours(node.name) if fabric.node(neighbour).level]

@@ -62,12 +62,12 @@ class TernarySegment:
         return (address ^ self.value) & self.ternary_mask == 0
 
     def next_hop(self, address: int) -> NextHop:
-        """Return the next hop of a matching address."""
+        """Return the next hop of an address that the segment matches."""
         return self.next_hops[address >> self.shift & self.mask] if self.next_hops else None
 
 
 def longest_match(segments: Iterable[Segment], address: int, bits: int) -> Segment | None:
-    """Return the segment with the longest matching prefix of an address; None without a match."""
+    """Return the segment whose prefix is the longest match of an address; None without a match."""
     matching = [segment for segment in segments if segment.prefix.contains(address, bits)]
     return max(matching, key=lambda segment: segment.prefix.length, default=None)
 

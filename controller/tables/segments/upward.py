@@ -83,7 +83,7 @@ def _reached_by_some(
 
     @cache
     def better(number: int, *, of_highest: bool) -> list[Prefix]:
-        """Return the prefixes better served by uplinks with reach `alike[number]` than by the default."""
+        """Return the prefixes for which uplinks with reach `alike[number]` are better than the default."""
         prefixes = []
         for prefix, hops in alike[number].hops.items():
             result = [reach.hops_to_prefix(prefix, bits) for reach in default]
@@ -105,7 +105,7 @@ def _is_within(part: Prefix, whole: Prefix, bits: int) -> bool:
 
 @computed_once
 def _displaced_addresses(fabric: Fabric) -> tuple[int, ...]:
-    """Return mesh addresses with holders outside any mesh: spares that have replaced mesh members."""
+    """Return mesh addresses whose holders are in no mesh: spares that have replaced mesh members."""
     bits, first = fabric.address_plan.bits, field_ends(fabric)[0]
     ends = fabric.endpoints
     meshed = {node.name for node in ends if any(port.dimension is not None for port in node.ports)}
@@ -121,7 +121,7 @@ def _group_segment(_: int, prefix: Prefix, uplinks: Sequence[str]) -> Segment:
 
 
 def _spread_segment(bits: int, prefix: Prefix, uplinks: Sequence[str]) -> Segment:
-    """Return a segment spreading addresses over several uplinks, by their low bits."""
+    """Return a segment whose array spreads the low address bits over several uplinks."""
     width = min((len(uplinks) - 1).bit_length(), bits - prefix.length)
     array = tuple(uplinks[value % len(uplinks)] for value in range(1 << width))
     return Segment(prefix, 0, (1 << width) - 1, array)

@@ -19,7 +19,7 @@ __all__ = ["withdrawn_next_hop", "withdrawn_segments"]
 
 
 def withdrawn_segments(finder: PathFinder, node: Node, uplinks: Sequence[str]) -> list[Segment]:
-    """Return segments for the prefixes lost to some neighbours of a switch.
+    """Return segments for the prefixes that some neighbours of a switch no longer reach.
 
     The group of each segment leaves these neighbours out. The segment has a longer prefix than the planned
     segment, or replaces it. `uplinks` are the neighbours by which the switch climbs. A switch knows of a
@@ -63,7 +63,7 @@ class _Withdrawn(frozenset[Prefix]):
     """Prefixes no longer reached by a switch."""
 
     def longest(self, address: int, bits: int) -> Prefix | None:
-        """Return the longest prefix of an address of `bits` bits; None if there is none."""
+        """Return the longest prefix with which an address of `bits` bits begins; None if there is none."""
         for length in self.lengths:
             prefix = Prefix(address >> (bits - length) << (bits - length), length)
             if prefix in self:
@@ -77,7 +77,7 @@ class _Withdrawn(frozenset[Prefix]):
 
 
 def _withdrawing(finder: PathFinder, node: Node) -> Iterator[tuple[str, _Withdrawn]]:
-    """Yield each neighbour with a lost neighbour of its own, and its withdrawn prefixes."""
+    """Yield each neighbour that has lost a neighbour of its own, and the prefixes that it withdraws."""
     if not finder.failed:
         return
     fabric, neighbours = finder.fabric, finder.neighbours(node.name)
@@ -115,7 +115,7 @@ def _planned_neighbours(
 ) -> Sequence[str]:
     """Return the planned neighbours for a prefix.
 
-    They are the lower neighbours with the fewest hops to the prefix; `uplinks` for a prefix not below.
+    They are the lower neighbours with the fewest hops to the prefix; `uplinks` if the prefix is not below.
     """
     fabric, below, bits = finder.fabric, descendants(finder.fabric), finder.fabric.address_plan.bits
     if below[node.name].hops_to_prefix(prefix, bits) is None:

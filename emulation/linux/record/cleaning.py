@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removal of everything left by runs, on this machine and on their other machines."""
+"""Removal of everything that runs have left on this machine, and on other machines that they used."""
 
 import os
 import shutil

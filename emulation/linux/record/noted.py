@@ -62,7 +62,7 @@ class Noted:
 
 
 def folders(root: Path) -> list[Path]:
-    """Return the folders of all runs, including half-made and half-removed folders."""
+    """Return the folders of all runs, also folders that are being made or removed."""
     with suppress(FileNotFoundError):
         return sorted(entry for entry in root.iterdir() if entry.is_dir())
     return []

@@ -56,7 +56,7 @@ class HostProcesses(Protocol):
         ...
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for its blocks without results in a tree; a message "waiting" answers."""
+        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
         ...
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
@@ -107,7 +107,7 @@ class _Seat:
 @final
 @dataclass(slots=True)
 class _Question:
-    """A question to a tree's members for their blocks without results; `missing` have not answered."""
+    """A question to a tree's members for the blocks whose results they lack; `missing` have not answered."""
 
     tree: int
     missing: set[str]
@@ -155,7 +155,7 @@ class Agents:
             self._arriving[node] = seat
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host, before `launch`, for attaching an agent later."""
+        """Prepare a node's host, before `launch`, for an agent that is attached later."""
         if node not in self._namespaces:
             raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
         if self._begun and node not in self._seats:
@@ -237,7 +237,7 @@ class Agents:
             self._population.set_level(node, level)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Ask a tree's members for their blocks without results; call `answered` with all answers."""
+        """Ask a tree's members for the blocks whose results they lack; call `answered` with all answers."""
         self._questions.append(_Question(tree, set(nodes), answered))
         for node in nodes:
             self._population.ask_waiting(node, tree)
@@ -252,12 +252,12 @@ class Agents:
             question.answered(question.blocks)
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Move members from a tree to another, where each sends `blocks` up by its port in `ports`."""
+        """Have members leave `tree`, and send `blocks` up another tree, each by its port in `ports`."""
         for node, port in ports.items():
             self._population.move_member(node, tree, port, blocks)
 
     def replaced_result(self, node: str) -> Array:
-        """Return the array of the tree member last replaced at a node; empty before `finish`."""
+        """Return the array of the tree member that was last replaced at a node; empty before `finish`."""
         if self._reports is None:
             return _NO_ARRAY
         return self._population.replaced_array(node, self._reports[node])

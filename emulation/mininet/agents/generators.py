@@ -38,7 +38,7 @@ class _Ended(Exception):
 
 
 def main() -> None:
-    """Serve the testbed on a socket; the first argument is its descriptor."""
+    """Serve the testbed on the socket whose descriptor is the first argument."""
     testbed = Connection(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the testbed, which stops this process
     try:

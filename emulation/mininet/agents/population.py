@@ -97,7 +97,7 @@ class Population:
         self.connection.send(("level", node, level))
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for its blocks without results in a tree; a message "waiting" answers."""
+        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
         self.connection.send(("waiting", node, tree))
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:

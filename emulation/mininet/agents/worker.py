@@ -223,7 +223,7 @@ class Worker:
         self._rest(start_ns)
 
     def _rest(self, start_ns: int) -> None:
-        """Let the driver rest between polls to gather frames, as far as the limits of lateness permit.
+        """Let the driver rest between polls, so that frames gather, as far as the limits of lateness permit.
 
         The driver gets an estimate of the run's end: `start_ns`, plus the time that the data of the busiest
         rank take at the rate of its links.

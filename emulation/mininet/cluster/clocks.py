@@ -34,7 +34,7 @@ class Clocks:
         return its_ns - self.offsets[machine].monotonic_ns
 
     def arrived(self, late_ns: int) -> None:
-        """Note the lateness in ns of an order to begin at a machine; 0: in time."""
+        """Note that an order to begin reached a machine `late_ns` after its start time; 0: in time."""
         self.late_ns = max(self.late_ns, late_ns)
 
     @property

@@ -30,7 +30,7 @@ class Cut:
 
     @property
     def pairs(self) -> Sequence[tuple[str, str]]:
-        """Pairs of machines with a common link or optical switch, in both orders."""
+        """Pairs of machines, in both orders, that share a link or an optical switch."""
         ends = {(self.machine_of[link.a.node], self.machine_of[link.b.node]) for link in self.crossing}
         for switch in self.fabric.optical:
             ends |= set(combinations(sorted({self.machine_of[end.node] for end in switch.ends}), 2))

@@ -88,7 +88,7 @@ class MachinesHosts:
         self._of(node).call("set_level", node, level)
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for its blocks without results in a tree; a message "waiting" answers."""
+        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
         self._of(node).call("ask_waiting", node, tree)
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
@@ -137,7 +137,7 @@ class MachinesHosts:
         return np.frombuffer(bytearray(self._contents[node][0]), np.dtype(report.dtype))
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the tree member last replaced at a host, after reports()."""
+        """Return the array of the tree member that was last replaced at a host, after reports()."""
         return np.frombuffer(bytearray(self._contents[node][1]), np.dtype(report.dtype))
 
     def _of(self, node: str) -> Session:

@@ -79,7 +79,7 @@ class Hello:
 @final
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Features needed by this run on every machine, in addition to the needs of every run.
+    """Features that this run needs on every machine, in addition to the features that every run needs.
 
     See `need_machine` for their meaning.
     """

@@ -71,7 +71,7 @@ class PartHosts:
         self.bed.population.set_level(node, level)
 
     def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for its blocks without results in a tree; a message "waiting" answers."""
+        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
         self.bed.population.ask_waiting(node, tree)
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:

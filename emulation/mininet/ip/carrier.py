@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process for carrying IPv4 packets between TAP devices and the links of hosts.
+"""Process that carries IPv4 packets between TAP devices and the links of hosts.
 
 Run as a module with the names of two files. The job is JSON with `ports` (for each host: CNA, descriptor of
 the TAP device, descriptor of the raw socket), `hosts` (CNAs of all hosts) and `mtu`. The file of counters has

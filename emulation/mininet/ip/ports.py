@@ -143,7 +143,7 @@ class IpPorts:
         }
 
     def died(self, name: str) -> TestbedError:
-        """Return the error after a carrier process has ended by itself, with the last lines of its log."""
+        """Return the error for a carrier process that has ended by itself, with the last lines of its log."""
         code = self.processes[name].wait()
         log = self._record.folder / f"{name}.log"
         words = log.read_text(errors="replace").strip().splitlines()[-3:]

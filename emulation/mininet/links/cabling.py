@@ -44,7 +44,7 @@ def host_endpoint(node: str) -> str:
 
 
 def tunnel_endpoint(end: End, tunnel: Tunnel, mtu: int) -> Endpoint:
-    """Return the endpoint for the port `end` on another machine."""
+    """Return the endpoint that stands for the port `end`, which is on another machine."""
     return Endpoint(endpoint_at(end), f"vx{tunnel.identifier}", "", "", mtu, tunnel)
 
 

@@ -37,7 +37,7 @@ class LinkConnections(Protocol):
         ...
 
     def limiters(self, rate_bps: float) -> frozenset[str]:
-        """Return the rate limiters of links of `rate_bps`, on all machines of the fabric.
+        """Return the mechanisms that limit links of `rate_bps`, on all machines of the fabric.
 
         A mechanism is "tbf", "htb", "switch", or "" for none.
         """
@@ -144,7 +144,7 @@ class LocalConnections:
         return name
 
     def switch_rates(self) -> Mapping[tuple[str, int], float]:
-        """Return the real rates in bit/s to be limited by the switches themselves, by node and port."""
+        """Return the real rates in bit/s that the switches themselves have to limit, by node and port."""
         fabric = self._fabric
         rates = {end: link.rate_bps for link in fabric.links for end in (link.a, link.b)}
         rates |= {end: optical.rate_bps for optical in fabric.optical for end in optical.ends}

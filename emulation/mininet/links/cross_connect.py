@@ -310,7 +310,7 @@ class CrossConnect:
         return start_capture(self._namespace, self._slot(endpoint).endpoint.interface, path, record)
 
     def tap(self, endpoint: str, ethertype: int, most: int) -> FrameTap:
-        """Return a tap for the last `most` frames with an EtherType, in both directions."""
+        """Return a tap that keeps the last `most` frames with an EtherType, in both directions."""
         return FrameTap(self._namespace, self._slot(endpoint).endpoint.interface, ethertype, most)
 
     # -- requests
@@ -364,7 +364,7 @@ class CrossConnect:
             raise
 
     def _shape(self, slot: _Slot, shape: _Direction) -> list[Request]:
-        """Return the requests for the queues into an endpoint's device, and update the slot."""
+        """Return the requests that set up the queues into an endpoint's device, and update the slot."""
         what = f"rate and delay into {slot.endpoint.name}"
         limited, delayed = shape.rate is not None, shape.delay_s > 0
         asked: list[Request] = []

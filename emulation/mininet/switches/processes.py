@@ -210,7 +210,7 @@ class SwitchProcesses:
             time.sleep(0.01)
 
     def died(self, name: str) -> TestbedError:
-        """Return the error after a process has ended by itself, with the last lines of its log."""
+        """Return the error for a process that has ended by itself, with the last lines of its log."""
         code = self.processes[name].wait()
         words = self._log(name).read_text(errors="replace").strip().splitlines()[-5:]
         return TestbedError(

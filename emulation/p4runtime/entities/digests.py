@@ -53,7 +53,7 @@ class _Learning:
             self.known.difference_update(sent.messages)
 
     def forget_before(self, now_ns: int) -> None:
-        """Drop every list not acknowledged within its timeout."""
+        """Drop every list whose acknowledgement has timed out."""
         timeout_ns = self.entry.config.ack_timeout_ns
         while self.unacknowledged:
             oldest = next(iter(self.unacknowledged))

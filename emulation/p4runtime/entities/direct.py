@@ -61,7 +61,7 @@ class DirectCounters:
         self._tables = tables
 
     def write(self, kind: int, entry: p4r.DirectCounterEntry) -> None:
-        """Carry out a MODIFY of the counts; without data it changes nothing."""
+        """Carry out a MODIFY, which sets the counts; without data it changes nothing."""
         table, keys, priority = _addressed(self._tables, kind, entry.table_entry)
         if not table.counter:
             raise Refusal(_INVALID, f"table {table.name!r} has no direct counter")
@@ -106,7 +106,7 @@ class DirectMeters:
         self._tables = tables
 
     def write(self, kind: int, entry: p4r.DirectMeterEntry) -> None:
-        """Carry out a MODIFY of the rates; without a config every packet is green."""
+        """Carry out a MODIFY, which sets the rates; without a config every packet is green."""
         table, keys, priority = _addressed(self._tables, kind, entry.table_entry)
         meter = _meter(table)
         if entry.HasField("counter_data"):

@@ -54,7 +54,7 @@ class _ActionSet:
 
 @final
 class _Contents:
-    """Members, groups and action sets of one profile, as messages for reads."""
+    """Members, groups and action sets of one profile, as the messages that a read returns."""
 
     def __init__(self, layout: ProfileLayout) -> None:
         self.layout = layout
@@ -291,7 +291,7 @@ class Profiles:
             del held.sets[group]
 
     def pointed(self, profile_id: int, is_group: bool, handle: int) -> p4r.TableAction:
-        """Return the action of an entry pointing to the member or group with the id `handle`.
+        """Return the action of an entry that points to the member or group with the id `handle`.
 
         A group with a negative id stands for an action set.
         """
@@ -327,7 +327,7 @@ def _check_id(kind: int, id: int, among: Container[int], what: str) -> None:
 
 
 def _check_semantics(layout: ProfileLayout, sent: p4r.ActionProfileActionSet) -> None:
-    """Refuse an action set with other semantics than its selector's."""
+    """Refuse an action set whose semantics differ from its selector's."""
     own = sent.SUM_OF_MEMBERS if layout.by_members else sent.SUM_OF_WEIGHTS
     if sent.size_semantics not in (sent.DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR, own):
         raise Refusal(rpc_code.UNIMPLEMENTED, f"{layout.what} fixes size_semantics; leave it at its default")

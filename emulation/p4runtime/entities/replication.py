@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packet replication engine of one switch: multicast groups and clone sessions.
 
-A replica with backups is sent to the first port up, if any, among its own and its backups'.
+A replica with backups is sent to the first port that is up among its own and its backups', if any.
 """
 
 from collections.abc import Iterator, Set
@@ -91,7 +91,7 @@ class Replication:
             raise engine_refusal(status, f"clone session {id}")
 
     def _live(self, replicas: list[_Ports]) -> list[tuple[int, int]]:
-        """Return (port, instance) of each replica; with backups, of the first port up.
+        """Return (port, instance) of each replica; of a replica with backups, the first that is up.
 
         A replica without backups keeps its port, even if it is down; a replica with no port up is left out.
         """

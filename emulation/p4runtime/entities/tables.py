@@ -318,7 +318,7 @@ class Tables:
     # -- whole states
 
     def before(self, entry: p4r.TableEntry) -> Iterator[p4r.Entity]:
-        """Yield the present entry with the key of `entry`, if any, in a form for writing it back."""
+        """Yield the present entry with the key of `entry`, if any, in a form that can be written back."""
         table = self.table(entry.table_id)
         if entry.is_default_action:
             yield p4r.Entity(table_entry=self._written_default(table))
@@ -368,5 +368,5 @@ class Tables:
 
 
 def _handle(row: Row) -> int:
-    """Return the id of the member or group of an indirect table's entry."""
+    """Return the id of the member or group to which an entry of an indirect table points."""
     return int.from_bytes(row[3][0], signed=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table layouts for the engine, to read entries directly from serialised messages.
+"""Layouts of the tables whose entries the engine reads directly from serialised messages.
 
 `Tables.write` is the specification of a write. The engine carries out writes that need only a key, a priority
 and an action. It leaves all other writes, and all that fail, to `Tables.write`.
@@ -14,7 +14,7 @@ __all__ = ["entry_layouts"]
 
 
 def entry_layouts(program: _engine.Program, tables: Mapping[int, TableLayout]) -> _engine.EntryLayouts:
-    """Return the layouts of plain tables: their entries need only a key, a priority and a direct action."""
+    """Return the layouts of tables whose entries need only a key, a priority and a direct action."""
     return _engine.EntryLayouts(program, [_layout(table) for table in tables.values() if _is_plain(table)])
 
 

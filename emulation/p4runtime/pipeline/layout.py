@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of a pipeline, resolved once, to decode updates without a search by name."""
+"""Objects of a pipeline, resolved once, so that an update is decoded without a search by name."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -306,7 +306,7 @@ class TableLayout:
         return decoded  # pyright: ignore[reportReturnType]
 
     def decode_priority(self, entry: p4r.TableEntry) -> int:
-        """Return the priority: above 0 if entries can overlap, otherwise 0; Refusal for any other value."""
+        """Return the priority, which must be above 0 if entries can overlap and 0 if they cannot."""
         priority = entry.priority
         if self.ordered:
             if priority <= 0:

@@ -82,7 +82,7 @@ def present_objects(
     in_program: Mapping[str, Mapping[str, Any]],
     named: Iterable[str] | None = None,
 ) -> dict[int, _Named]:
-    """Return the objects of both the p4info and the program, by id.
+    """Return the p4info's objects, by id, that the program has too.
 
     ProgramError if the p4info has an object that the program lacks, and also lacks a name of `named` (by
     default all names in the program).

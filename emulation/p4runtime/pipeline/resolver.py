@@ -58,7 +58,7 @@ _Typed = p4i.MatchField | p4i.Action.Param | p4i.ControllerPacketMetadata.Metada
 
 @final
 class Resolver:
-    """Finds the compiled program's object for each object of a p4info."""
+    """Finds the object of a compiled program that each object of a p4info describes."""
 
     def __init__(self, program: _engine.Program, info: p4i.P4Info) -> None:
         self._program = program

@@ -87,7 +87,7 @@ class Strings:
 @final
 @dataclass(frozen=True, slots=True)
 class StringCell:
-    """Register type with cells of `bits` bits, seen as strings by controllers."""
+    """Type of a register whose cells of `bits` bits controllers see as strings."""
 
     bits: int
     strings: Strings

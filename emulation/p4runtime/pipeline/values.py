@@ -44,7 +44,7 @@ def canonical(value: bytes) -> bytes:
 
 
 def fitting(value: bytes, bits: int) -> bytes | None:
-    """Drop leading zero bytes of a bytestring beyond the length of a number of `bits` bits.
+    """Return a bytestring without the leading zero bytes that a number of `bits` bits does not need.
 
     None if the bytestring is empty, or its number has more than `bits` bits.
     """

@@ -52,7 +52,7 @@ def ring_bound_ps(ranks: int, data_bytes: int, rate_bps: int) -> float:
 
 
 def rings_bound_ps(ranks: int, rings: int, data_bytes: int, rate_bps: int) -> float:
-    """Return the least time in ps of an AllReduce of D = `data_bytes` on rings sharing no directed link.
+    """Return the least time in ps of an AllReduce of D = `data_bytes` on rings that share no directed link.
 
     With links of rate B, 8 ranks need 7 D/(24 B) on 6 rings, and D/(4 B) on 7 rings.
     """
@@ -91,7 +91,7 @@ def send_bound_ps(data_bytes: int, node_bps: float) -> float:
 
 
 def traffic_bound_ps(schedule: Schedule, all_bps: float, element_bytes: int = 4) -> float:
-    """Return the least time in ps of a schedule's sends, each over at least one link.
+    """Return the least time in ps of a schedule's sends, each of which crosses at least one link.
 
     All links of all NPUs together carry `all_bps`.
     """

@@ -56,13 +56,13 @@ def compose(name: str, ranks: int, elements: int, parts: Sequence[Placed]) -> Sc
 
 
 def on_groups(schedule: Schedule, groups: Sequence[tuple[int, ...]], ranks: int) -> Schedule:
-    """Return a schedule of one collective in several groups of ranks at once."""
+    """Return a schedule that runs a collective in several groups of ranks at once."""
     parts = [Placed(schedule, group) for group in groups]
     return compose(f"{len(groups)}-times-{schedule.name}", ranks, schedule.elements, parts)
 
 
 def in_sequence(name: str, schedules: Sequence[Schedule], offsets: Sequence[int] | None = None) -> Schedule:
-    """Return a schedule of `schedules` one after the other on one array.
+    """Return a schedule that runs `schedules` one after the other on one array.
 
     A schedule works on the results of the previous schedules slice by slice: an element is sent as soon as
     the previous schedules have finished with the element. `offsets` has the first element of each schedule, 0
@@ -78,7 +78,7 @@ def in_sequence(name: str, schedules: Sequence[Schedule], offsets: Sequence[int]
 
 
 def at_once(name: str, schedules: Sequence[Schedule]) -> Schedule:
-    """Return a schedule of `schedules` at the same time, on consecutive ranges of the array."""
+    """Return a schedule that runs `schedules` at the same time, on consecutive ranges of the array."""
     parts = []
     offset = 0
     for schedule in schedules:

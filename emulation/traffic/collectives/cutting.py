@@ -11,7 +11,7 @@ __all__ = ["cut", "cut_by", "lines", "strides"]
 
 
 def cut(low: int, high: int, parts: int) -> list[tuple[int, int]]:
-    """Cut a range into parts with lengths differing by one at most, and return their (begin, end)."""
+    """Cut a range into parts whose lengths differ by at most one; return the (begin, end) of each."""
     size = high - low
     ends = [low + size * part // parts for part in range(parts + 1)]
     return list(pairwise(ends))
@@ -36,7 +36,7 @@ def strides(dims: Sequence[int]) -> list[int]:
 
 
 def lines(dims: Sequence[int], over: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return groups of ranks differing only in the dimensions `over`; the first of these varies fastest."""
+    """Return groups of ranks that differ only in the dimensions `over`; the first of these varies fastest."""
     if sorted(set(over)) != sorted(over) or not all(0 <= d < len(dims) for d in over):
         raise EmulationError(
             f"a mesh of {len(dims)} dimensions has no groups over dimensions {tuple(over)}",

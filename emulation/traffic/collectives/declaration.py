@@ -30,7 +30,7 @@ __all__ = ["Algorithm", "Capacity", "CollectiveKind", "Cut", "Request"]
 @final
 @dataclass(frozen=True)
 class Request:
-    """Arguments of an algorithm from a scenario: members, data and options.
+    """Arguments that a scenario gives an algorithm: members, data and options.
 
     Attributes:
         grid: Sizes of the members' dimensions; a single size if the members form no mesh.

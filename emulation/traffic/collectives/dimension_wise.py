@@ -149,7 +149,7 @@ def in_order(dims: Sequence[int]) -> dict[Order, float]:
 
 
 def load_of(dims: Sequence[int], order: Order, *, unscattered_dims: int = 0) -> list[float]:
-    """Return, by dimension, the fraction of the array sent over each link by an AllReduce, each way.
+    """Return, by dimension, the fraction of the array that an AllReduce sends over each link, each way.
 
     A reduce-scatter or an all-gather sends half as much.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules of collectives in switches: they have a goal, and no transfers between members."""
+"""Schedules of collectives that switches carry out: they have a goal, and no transfers between members."""
 
 from itertools import pairwise
 from typing import Literal

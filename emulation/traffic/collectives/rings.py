@@ -87,7 +87,7 @@ def pass_on(order: Sequence[int], part: tuple[int, int]) -> list[Transfer]:
 
 
 def mesh_ring(dims: Sequence[int]) -> Ring:
-    """Return a Hamiltonian ring of a 2D full mesh, with direct links as hops.
+    """Return a Hamiltonian ring of a 2D full mesh, whose hops are direct links.
 
     The ring visits the rows in alternating directions, without column 0, then goes back along column 0.
     """
@@ -128,7 +128,7 @@ def check_rings(orders: Sequence[Ring]) -> None:
 
 
 def rings(n: int, kind: Literal["undirected", "directed"] = "directed") -> tuple[Ring, ...]:
-    """Return rings on n ranks sharing no directed link.
+    """Return rings on n ranks that share no directed link.
 
     Args:
         n: Number of ranks, two or more.
@@ -204,7 +204,7 @@ def _tillson(n: int) -> tuple[Ring, ...]:
 
 
 def _deal(choices: list[list[int]], dice: random.Random) -> list[list[int]]:
-    """Split all arcs i -> `choices[i][k]` into permutations at random, each arc in exactly one.
+    """Return permutations that together use every arc i -> `choices[i][k]` exactly once, drawn at random.
 
     Each permutation is a perfect matching of the bipartite graph of the arcs, in which every node has the
     same degree. At the end, `choices` has the arcs of the last permutation only.

@@ -33,7 +33,7 @@ class RingSplit:
 def balanced_rings(
     orders: Sequence[Ring], rates: Mapping[Arc, float] | None = None, *, detours: bool = False
 ) -> RingSplit:
-    """Return shares of rings for the least load of a full mesh's busiest link, by a linear program.
+    """Return shares of rings that minimise the load of a full mesh's busiest link, by a linear program.
 
     `rates` are of directed links, 1 by default, 0 for a failed link. With `detours` a hop of a ring may also
     go over any third rank, as with all-path routing: data move from slow or failed links to links that no

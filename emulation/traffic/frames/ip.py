@@ -57,7 +57,7 @@ def address_of(cna: int) -> IPv4Address:
 
 
 def ip_mtu(link_mtu: int) -> int:
-    """Return the largest IPv4 packet, in bytes, on links for UB packets of `link_mtu` bytes.
+    """Return the largest size in bytes of an IPv4 packet on links that carry UB packets of `link_mtu` bytes.
 
     LPH, NTH, TPH and the source-route header that a switch adds take the difference.
 

@@ -119,7 +119,7 @@ class LPH(Packet):
 
 
 class _SourceRoute(Packet):
-    """Fields of `SRH` and `SRH24`: the two differ only in the header after them."""
+    """Fields of `SRH` and `SRH24`, which differ only in the header that follows."""
 
     fields_desc: ClassVar[list[AnyField]] = [
         BitField("ptr", 0, 4),

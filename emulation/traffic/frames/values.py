@@ -140,7 +140,7 @@ class ReductionKind(IntEnum):
 
 
 class Combining(IntEnum):
-    """Operation of a tree's switches on signed values."""
+    """Operation by which the switches of a tree combine signed values."""
 
     SUM = 0
     MAX = 1
@@ -156,7 +156,7 @@ class Flags(IntFlag):
 
 
 class Combine(IntEnum):
-    """Operation of a receiver on arriving elements.
+    """Operation that a receiver applies to arriving elements.
 
     COPY replaces the receiver's own elements. All other operations combine both; REDUCE adds.
     """

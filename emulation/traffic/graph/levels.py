@@ -48,7 +48,7 @@ def bounds_of(movements: Iterable[Movement], elements: Sequence[int]) -> list[li
 
 
 def _shared(movements: Sequence[Movement]) -> list[Movement]:
-    """Return the movements overlapping another movement; its ends may cut their cells."""
+    """Return the movements that overlap another movement; the ends of one may cut the cells of the other."""
     ranges: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for number, movement in enumerate(movements):
         ranges[movement.source].append((movement.read, movement.length, number))

@@ -124,7 +124,7 @@ def _target(operation: Operation) -> str:
 
 
 def _named(graph: Graph, ranks: Mapping[str, int]) -> list[tuple[int, int, int, int]]:
-    """Return (operation, rank, offset, size), in bytes, of ranges with an offset set by an operation."""
+    """Return (operation, rank, offset, size), in bytes, of all ranges whose offset an operation gives."""
     named = []
     for number, operation in enumerate(graph.operations):
         if operation.kind not in ("send", "copy"):

@@ -67,7 +67,7 @@ class Operation:
 
     @property
     def ends_at(self) -> tuple[str, ...]:
-        """Members aware of the operation's end."""
+        """Members that see the operation end."""
         return (self.member, self.peer) if self.kind == "send" else (self.member,)
 
 
@@ -228,7 +228,7 @@ class Graph:
         return before
 
     def end_of(self, name: str, member: str) -> int:
-        """Return the index of the operation to wait for on `member` until operation `name` ends.
+        """Return the index of the operation on `member` whose end means the end of operation `name`.
 
         This is the operation `name` itself. If the operation is a send and `member` is its target, this is
         the matching receive instead, if there is a receive.
@@ -268,7 +268,7 @@ class Graph:
 
 
 def _with_signals(operations: Iterable[Operation], known: Mapping[str, int]) -> Iterable[Operation]:
-    """Yield the operations; before each, new sends signal ends at other members to its member."""
+    """Yield the operations, each preceded by new sends that tell its member of ends at other members."""
     operations = tuple(operations)
     told: dict[tuple[str, str], str] = {}
     for operation in operations:

@@ -9,7 +9,7 @@ __all__ = ["in_order"]
 
 
 def in_order(graph: Graph) -> list[int]:
-    """Return the indices of all operations in their order of effect.
+    """Return the indices of all operations in the order in which they take effect.
 
     The next operation is always the first in the list whose predecessors have all taken effect.
     """

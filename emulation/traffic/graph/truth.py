@@ -59,7 +59,7 @@ class GraphInputs(Sequence[Array]):
 
 
 def moves_inputs_only(sliced: SlicedGraph) -> bool:
-    """Return whether each element is written at most once, by a copy of a never-written element."""
+    """Return whether each element is written at most once, by a copy of an element that nothing writes."""
     written: dict[int, list[tuple[int, int]]] = defaultdict(list)
     read: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for movement in chain.from_iterable(job.placed.movements.values() for job in sliced.jobs):
@@ -174,7 +174,7 @@ def _note(wrong: dict[int, int], rank: int, start: int, result: Array, right: Ar
 
 
 def _described(job: Lowered, member: str, rank: int, element: int) -> str:
-    """Return a message naming a wrong element and the operations writing it."""
+    """Return a message that names a wrong element and the operations that write it."""
     names = [
         job.job.graph.operations[m.operation].id
         for m in job.placed.movements.values()

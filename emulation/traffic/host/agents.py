@@ -150,7 +150,7 @@ class RepeatingAgent(Common, _engine.RepeatingAgent):
         return [IterationReport(*report) for report in self.reports()]
 
     def set_level(self, level: int) -> None:
-        """Set the service level of data, for iterations before their first received frame."""
+        """Set the service level of data, for iterations that have received no frame yet."""
         self.use_level(level, header(Opcode.DATA, level, marks=self._marks), header(Opcode.ACK))
 
     def _set_on_iteration(self, call: Callable[[int], None]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents of an NPU in independent, concurrent collectives."""
+"""Agents of an NPU in collectives that begin and end independently of each other."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ of a host's rate that a receiver grants.
 @final
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """Properties of a connection, known to an algorithm before the first frame.
+    """Properties of a connection that an algorithm knows before the first frame.
 
     Attributes:
         base_rtt_ps: Round trip of the largest frame without queues.
@@ -100,7 +100,7 @@ class Algorithm(Protocol):
         """Handle `acked` new bytes, `marked` of them by switches; `rtt` is 0 if none was measured."""
 
     def on_nack(self, now: int, lost: int, under_way: int) -> Limits:
-        """Handle `lost` bytes still missing after later frames have arrived."""
+        """Handle `lost` bytes that are missing although later frames have arrived."""
 
     def on_trim(self, now: int, lost: int, under_way: int) -> Limits:
         """Handle `lost` bytes of frames trimmed to their headers by switches."""

@@ -88,7 +88,7 @@ class IterationReport:
 
 
 def too_many_frames(frames: int) -> EmulationError:
-    """Return the error of an iteration with more frames to a peer than sequence numbers."""
+    """Return the error of an iteration that sends too many frames to a peer for its sequence numbers."""
     return EmulationError(
         f"an iteration sends {frames} frames to a peer, but has only {MOST_FRAMES - 1} sequence numbers",
         remedy="take larger frames or a smaller array",

@@ -36,5 +36,5 @@ class RepeatingParticipant(Participant, Protocol):
     """An agent with iterations."""
 
     def set_level(self, level: int) -> None:
-        """Set the service level of data, for iterations before their first received frame."""
+        """Set the service level of data, for iterations that have received no frame yet."""
         ...

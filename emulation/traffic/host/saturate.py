@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saturating traffic for a lossless fabric: an NPU sends a frame for every received frame.
+"""Traffic that keeps a lossless fabric full: an NPU sends a frame for every frame that it receives.
 
 The number of frames under way stays constant; if it exceeds the fabric's buffers, sources always wait. The
 frames carry no data and need no acknowledgement, so only the fabric can stop them. A turn rule that permits a

@@ -33,7 +33,7 @@ class Failure:
 @final
 @dataclass(frozen=True, slots=True)
 class LostBlock:
-    """A block without a result in time; its member has given the collective up."""
+    """A block whose result did not come, so that its member gave the collective up."""
 
     rank: int
     tree: int
@@ -107,7 +107,7 @@ class Outcome(Protocol):
 
     @property
     def finished_ps(self) -> int | None:
-        """Finishing time of the agent's array in ps; None before."""
+        """Time in ps at which the array became final; None before."""
         ...
 
     @property
@@ -129,7 +129,7 @@ class Outcome(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Copied outcome of a former agent, or of an agent in another process."""
+    """Copy of the outcome of an agent that no longer exists, or runs in another process."""
 
     result: Array
     stats: AgentStats

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load, store, atomics and messages between nodes, and memory lent between nodes, sans-IO.
+"""Load, store, atomics and messages between nodes, and memory that nodes lend to each other, sans-IO.
 
-Unlike all other agents, memory agents are Python on both testbeds: they draw Python's random numbers and
-check every value as it arrives, and a pool has only a few nodes and thousands of frames. So they need no
+Unlike all other agents, these run in Python on both testbeds: their program draws Python's random numbers and
+checks every value as it arrives, and a pool has only a few nodes and thousands of frames. So they need no
 implementation in C++, and a run with a pool takes one thread.
 
 wire        frames of requests and responses

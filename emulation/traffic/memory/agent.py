@@ -70,7 +70,7 @@ class MemoryAgent:
     def borrowing(
         cls, address: int, memory: Memory, program: Program, directory: Directory, mailbox: int | None
     ) -> "MemoryAgent":
-        """Return the agent of a borrower, perhaps also a lender; `mailbox` receives its messages."""
+        """Return the agent of a node that borrows, and perhaps lends; `mailbox` receives its messages."""
         peers = {lender for page in directory.pages[address] for lender, _ in page.copies}
         if directory.counters:
             peers.add(directory.counter_lender)

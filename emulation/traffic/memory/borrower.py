@@ -40,7 +40,7 @@ class Mix:
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """(kind, weight) of each kind with a weight other than 0."""
+        """(kind, weight) of each kind whose weight is not 0."""
         names = ("load", "store", "fetch_add", "compare_swap", "counter", "message")
         return [(name, weight) for name in names if (weight := getattr(self, name))]
 

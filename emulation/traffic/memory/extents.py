@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directory of borrowers' pages on lenders, made before a run.
+"""Directory of the pages that borrowers have on lenders, made before a run.
 
 The pages of all borrowers go to the lenders in turn, a second copy to the next lender, so that any number of
 borrowers share any number of lenders. No page of a borrower lies in its own memory.
@@ -50,7 +50,7 @@ def allocate(
     counters: int = 0,
     counter_lender: int | None = None,
 ) -> Directory:
-    """Return the pages of borrowers, `pages` each, on lenders of `lent_bytes` each.
+    """Return the pages of borrowers, `pages` each, on lenders that lend `lent_bytes` each.
 
     EmulationError if a borrower has fewer lenders, other than itself, than `copies`, or if a lender has too
     little memory.

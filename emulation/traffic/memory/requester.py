@@ -114,7 +114,7 @@ class Requester:
         return write_frame(fields)
 
     def on_response(self, fields: MemoryFields, now: int) -> tuple[object, Status, bytes] | None:
-        """Return tag, status and data of the answered request; None for a late response."""
+        """Return tag, status and data of the request that a response answers; None for a late response."""
         request = self._open.get(fields.psn)
         if request is None or request.answered or self.failed:
             self.late += 1

@@ -73,7 +73,7 @@ def random_elements(rank: int, elements: int, seed: int) -> RandomElements:
 
 @runtime_checkable
 class DrawnInputs(Protocol):
-    """Random input arrays of ranks, for the engine to draw without NumPy."""
+    """Input arrays of ranks whose random elements the engine can draw itself, without NumPy."""
 
     def drawn(self) -> Sequence[RandomElements] | None:
         """Return the generator of each rank's input; None unless elements are int32."""
@@ -405,7 +405,7 @@ def _deviations(
     *,
     any_order: bool = False,
 ) -> Iterator[str]:
-    """Yield, for each rank, a text on the first element contrary to the goals; empty if there is none."""
+    """Yield, for each rank, a text on the first element that contradicts the goals; empty if none does."""
     plain = _Plain(inputs, operation)
     for goal in goals:
         plain.apply(goal)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives in switches: members send blocks of values up trees of switches, sans-IO.
+"""Collectives that switches carry out: members send blocks of values up trees of switches, sans-IO.
 
 wire     frames with a reduction header, written and read
 work     blocks of a collective, and the members that send and receive their values

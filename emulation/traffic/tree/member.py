@@ -64,7 +64,7 @@ class TreeMember(_engine.TreeMember):
 
     @property
     def failed(self) -> LostBlock | None:
-        """The block given up by the member for lack of a result; None if there is none."""
+        """The block for whose result the member has given up; None if it has not."""
         failure = self.failure()
         return None if failure is None else LostBlock(self.rank, *failure)
 
@@ -79,7 +79,7 @@ class TreeMember(_engine.TreeMember):
         return ()
 
     def lacking(self, number: int) -> list[Block]:
-        """Return the blocks of tree `number` still without results at this member."""
+        """Return the blocks of tree `number` whose results this member has not received yet."""
         blocks = self._blocks[number]
         return [blocks[index] for index in self.lacking_of(number)]
 

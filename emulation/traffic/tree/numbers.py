@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Number formats for combining in switches: signed integers, most significant byte first.
+"""Number formats of values that switches combine: signed integers, most significant byte first.
 
 Integers travel unchanged. For maxima and minima, float32 travels as integers of the same order, which is
 exact. For sums, float32 travels as integers with a scale that all members agree on for each block.

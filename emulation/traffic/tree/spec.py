@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of members of a collective in switches, for making agents in testbeds."""
+"""Descriptions of members of a collective in switches, from which testbeds make agents."""
 
 from __future__ import annotations
 

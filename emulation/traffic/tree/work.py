@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of a collective in switches, and the members sending and receiving their values.
+"""Blocks of a collective that switches carry out, and the members that send and receive their values.
 
 Every member sends a frame for every block, with or without values. The frame also tells the switches that the
-member has the result of the cell's previous block.
+member has the result of the block that used the same cell before.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Block:
 @final
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The blocks of each tree, in their order, and the operation of the switches.
+    """The blocks that each tree carries, in their order, and the operation of the switches.
 
     `scaled`: the blocks are sums of float32, for which members first agree on a scale (numbers.py).
     """

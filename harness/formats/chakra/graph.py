@@ -77,7 +77,7 @@ class _Merged:
         self.nodes[rank], self._locations[rank] = nodes, location
 
     def notes(self) -> tuple[str, ...]:
-        """Return sentences on trace content left out or changed in the graph."""
+        """Return sentences on the content of the traces that the graph leaves out or changes."""
         notes = [
             "Collectives are carried out by the direct algorithm; their sizes are those of the whole array."
         ]

@@ -120,7 +120,7 @@ class _Run:
     def _move(
         self, rank: int, block: Threadblock, step: Step, name: str, after: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Execute a step after the operations `after`; return the step's final operations."""
+        """Execute a step that begins after the operations `after`; return the operations that end it."""
         first = self.symbols.first[rank]
         source, target = (first[buffer] + chunk for buffer, chunk in (step.source, step.target))
         if step.type in ("re", "cpy"):
@@ -135,7 +135,7 @@ class _Run:
         return (name if step.type == "s" else f"{name}.send",)
 
     def _own_chunks(self, rank: int, block: Threadblock) -> int:
-        """Return the first chunk of the threadblock's extra scratch memory for sums.
+        """Return the first chunk of the extra scratch memory in which the threadblock accumulates sums.
 
         A step rrs sends a sum on without storing it in a buffer of the algorithm.
         """

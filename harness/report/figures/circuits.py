@@ -89,7 +89,7 @@ def reconfiguration_words(change: ReconfigurationRecord) -> str:
 
 
 def lacks_words(changes: Sequence[ReconfigurationRecord]) -> list[str]:
-    """Return sentences on missing circuits of jobs by reconfiguration, and on the end of each shortage."""
+    """Return sentences on the jobs that lack circuits after a reconfiguration, and on when the lack ends."""
     sentences: list[str] = []
     for change in changes:
         when = f"from {change.stands_ps / 10**6:g} µs on ({change.why})"

@@ -44,7 +44,7 @@ class Used:
 @final
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Number of lost frames of a variant, by place of loss."""
+    """Number of frames that a variant lost, by place of loss."""
 
     index: int
     label: str
@@ -115,7 +115,7 @@ def limits_svg(variants: Sequence[Used]) -> str:
 
 
 def drops_svg(variants: Sequence[Dropped], places: Sequence[str]) -> str:
-    """Draw the lost frames of each variant at each place as bars, without bars for zero."""
+    """Draw a bar for each place and each variant that lost frames at this place."""
     from matplotlib.ticker import MaxNLocator
 
     bars = [

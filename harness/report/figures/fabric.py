@@ -218,7 +218,7 @@ def _stroke(strength: float, thin: float = 1.0) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """SVG of a box around a group of nodes, and two opposite corners of the area of box and label."""
+    """SVG of a box around a group of nodes, and two opposite corners that enclose the box and its label."""
 
     svg: str
     corners: tuple[tuple[float, float], tuple[float, float]]

@@ -128,7 +128,7 @@ def bar_panels(
 
 
 def legend_below(axes: Axes, rows: int, room: float = 0.0) -> None:
-    """Put the legend below a figure of `rows` rows and an axis label of `room` inches."""
+    """Put the legend below a figure of `rows` rows and an axis label that is `room` inches high."""
     axes.legend(
         frameon=False,
         labelcolor=INK,

@@ -19,7 +19,7 @@ _JOINED = 8
 
 
 def queues_svg(log: QueueLog) -> str:
-    """Draw the deepest queues, their paused times, and the rates of the largest flows."""
+    """Draw the deepest queues, the times at which they were paused, and the rates of the largest flows."""
     paused = [queue for queue in log.queues if any(queue.paused)]
     heights = [2.2, *([0.3 + 0.18 * len(paused)] if paused else []), 2.2]
     figure, _ = new_figure(sum(heights) + 0.4 * len(heights))

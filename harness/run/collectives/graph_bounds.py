@@ -72,7 +72,7 @@ def _hops_ps(fabric: Fabric, members: Sequence[str], each: float) -> float:
 
 
 def _concurrent_flow_ps(fabric: Fabric, members: Sequence[str], each: float) -> float:
-    """Return the least time in ps for all pairs to send `each` bytes, split over any paths.
+    """Return the least time in ps in which all pairs can send `each` bytes, split over any paths.
 
     The variables of the linear program are the flow of each source over each direction of each link, and the
     time. The flow of a source delivers `each` bytes to every other member.

@@ -71,7 +71,7 @@ def _number(fabric: Fabric, numbers: Mapping[str, int], name: str) -> int:
 
 
 def grid_of(fabric: Fabric, members: Sequence[str]) -> tuple[int, ...]:
-    """Return the dimensions of the members' full mesh, without dimensions of length 1.
+    """Return the dimensions of the full mesh that the members form, without dimensions of length 1.
 
     Raises:
         ScenarioError: The members form no full mesh of whole lines, or are not in its order, in which the
@@ -111,8 +111,8 @@ def dimension_rates(
     """Return the rate between two members of a line in bit/s, for each dimension of the grid.
 
     `parts[i]` is the dimension of the members that dimension i of the grid divides. If switches join the
-    members of a line, the rate is that of a member's links to these switches, divided among all members
-    within reach over the links.
+    members of a line, the rate is that of a member's links to these switches, divided among all members that
+    it reaches over the links.
     """
     inside = set(members)
     dims = [d for d, values in enumerate(_values(fabric, members)) if len(values) > 1]

@@ -113,7 +113,7 @@ class Members:
         return AroundRing(self.ring, self._names.index(name), array, outcome)
 
     def _frames(self, blocks: Sequence[Block]) -> int:
-        """Return the number of sequence numbers for the blocks of a tree, including their scales."""
+        """Return the number of sequence numbers that the blocks of a tree use, including their scales."""
         return (1 + self._plan.work.scaled) * len(blocks)
 
     def _member_ended(self, name: str) -> None:
@@ -136,7 +136,7 @@ class Members:
         )
 
     def _lost(self, _: str, number: int) -> None:
-        """Ask the members about missing blocks of a lost tree, unless they have been asked."""
+        """Ask the members which blocks of a lost tree they lack, unless they have been asked."""
         if number in self._blocks and number not in self._asked:
             self._asked.add(number)
             # Not from inside the callback of an agent that is processing a timeout.
@@ -167,7 +167,7 @@ class Members:
         self._testbed.move_members(number, {name: self._port(name, new) for name in self._names}, blocks)
 
     def _gather(self, lacking: Mapping[int, Sequence[Block]]) -> None:
-        """Ask the members about missing blocks, tree by tree, then start the ring."""
+        """Ask the members for the blocks that they lack, tree by tree, then start the ring."""
         number = next((each for each in self._blocks if each not in lacking), None)
         if number is None:
             # In real time the members may have received everything in the meantime.
@@ -207,5 +207,5 @@ class Members:
 
 
 def _lacking(carried: Sequence[Block], waiting: WaitingBlocks) -> list[Block]:
-    """Return the blocks of a tree still awaited by at least one member."""
+    """Return the blocks of a tree whose results at least one member waits for."""
     return [carried[index] for index in sorted(set().union(*waiting.values()))]

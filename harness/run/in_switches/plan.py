@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan of a collective in switches, made and checked before the run starts."""
+"""Plan of a collective that switches carry out, made and checked before the run starts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def plan_trees(
 
 
 def check_job(job: JobSettings) -> None:
-    """Check a job with a collective in switches.
+    """Check a job whose collective the switches carry out.
 
     ScenarioError if the job has iterations, computation or a priority, which switches do not support.
     """

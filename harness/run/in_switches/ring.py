@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AllReduce around a ring of members, for blocks left without a tree of switches."""
+"""AllReduce around a ring of members, for blocks that no tree of switches can carry any more."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RingRest:
     inputs: tuple[Array, ...]
 
     def complete(self, rank: int, array: Array, summed: Array) -> Array:
-        """Return a copy of a rank's `array` with the ring's results in the rank's result blocks.
+        """Return a copy of a rank's `array` with the ring's results in the blocks that the rank receives.
 
         `summed` is the result of the ring.
         """
@@ -75,7 +75,7 @@ class AroundRing:
 
     @property
     def finished_ps(self) -> int | None:
-        """Time in ps of the ring's last result; None before."""
+        """Time in ps at which the ring delivered the last result; None before."""
         return self._outcome.finished_ps
 
     @property

@@ -42,7 +42,7 @@ Before = Callable[[str, Callable[[], None]], None]
 
 @final
 class Jobs:
-    """All jobs of a run, with a start time each; a run with spares has a single job."""
+    """All jobs of a run, each of which begins at its time; a run with spares has a single job."""
 
     def __init__(self, ready: Prepared, testbed: Testbed, seed: int, slots: TreeSlots | None = None) -> None:
         self._testbed = testbed
@@ -147,7 +147,7 @@ class Job:
 
     @cached_property
     def demand(self) -> dict[tuple[str, str], int]:
-        """Data volume of the job in bytes, by pair of members."""
+        """Bytes that the job sends, by pair of members."""
         return self.plan.demand
 
     @property
@@ -264,7 +264,7 @@ class Job:
 
     @property
     def stats(self) -> list[AgentStats]:
-        """Statistics of all nodes with a present or former agent."""
+        """Statistics of all nodes that have had an agent."""
         if self.begun_ps is None:
             return []
         return [self._outcome(name).stats for name in sorted(self._were)]
@@ -286,7 +286,7 @@ class Job:
         return self._described(self.plan.sliced, self.inputs)
 
     def _described(self, sliced: SlicedTraffic, inputs: Sequence[Array]) -> Mapping[str, AgentSpec]:
-        """Return the agents for the schedule `sliced` among the members, by node."""
+        """Return agents that execute the schedule `sliced` among the members, by the node of each."""
         transport = replace(
             self._ready.transport,
             first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF,

@@ -33,7 +33,7 @@ PRIORITIES: Final = len(SERVICE_LEVELS) - 1
 
 
 def link_shares(plan: Plan, job: JobPlan) -> Mapping[int, float]:
-    """Return the bytes of a job's iteration over each direction of each link.
+    """Return the bytes that an iteration of a job sends over each direction of each link.
 
     The key of a direction is 2 n from the first end of link n, and 2 n + 1 from the second end.
     """

@@ -292,7 +292,7 @@ def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[L
 
 
 def link_of(fabric: Fabric, name: str) -> Link:
-    """Return the link called `name`, or the circuit called `name` and created during the run."""
+    """Return the link called `name`, which may be a circuit created during the run."""
     circuit = circuit_of(fabric, name)
     return fabric.link(name) if circuit is None else circuit_link(fabric, *circuit)
 

@@ -92,7 +92,7 @@ class FaultLog:
             self._activities.append(activity)
 
     def look(self, now_ps: int) -> None:
-        """Log the ranks with data received since the last call."""
+        """Log the ranks that have received data since the last call."""
         for job in self._jobs:
             if isinstance(job.begun_ps, int):
                 self._look_at(job, job.begun_ps, now_ps)
@@ -123,6 +123,6 @@ class FaultLog:
 
 
 def _arrivals(job: Job, begun_ps: int) -> _Arrivals:
-    """Return empty arrivals for the ranks of a job begun at `begun_ps`."""
+    """Return empty arrivals for the ranks of a job that began at `begun_ps`."""
     ranks = len(job.holders)
     return _Arrivals(np.zeros(ranks, np.int64), np.full(ranks, begun_ps))

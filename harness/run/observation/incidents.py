@@ -105,7 +105,7 @@ class Incident:
 
     @property
     def detected_ps(self) -> int | None:
-        """Time in ps of the first detection by a node itself; None without such a detection."""
+        """Time in ps at which the first node noticed the fault by itself; None if none did."""
         return min((node.learned_ps for node in self.nodes if node.learns == "by itself"), default=None)
 
     @property
@@ -121,7 +121,7 @@ class Incident:
 
     @property
     def nodes_rewritten(self) -> int:
-        """Number of nodes with table entries rewritten because of the fault."""
+        """Number of nodes that rewrote table entries because of the fault."""
         return sum(node.entries > 0 for node in self.nodes)
 
     @property
@@ -141,7 +141,7 @@ class Incident:
 
     @cached_property
     def stalled(self) -> tuple[RankStall, ...]:
-        """Stalls of ranks without data for some time after the fault."""
+        """Stalls of the ranks that received nothing for some time after the fault."""
         return tuple(rank for rank in self.ranks if rank.stall_ps)
 
     @property

@@ -27,7 +27,7 @@ class QueueSeries:
 @final
 @dataclass(frozen=True, slots=True)
 class FlowSeries:
-    """Bytes of data from `source` acknowledged by `destination` since the start, by sample."""
+    """Bytes of data that `destination` has acknowledged to `source` since the start, by sample."""
 
     source: str
     destination: str

@@ -61,7 +61,7 @@ class _Watches:
 
 @final
 class QueueRecorder:
-    """Samples every queue and flow of a testbed as a watch; see emulation.testbed.Watch.
+    """A watch that samples every queue and flow of a testbed; see emulation.testbed.Watch.
 
     Samples are `width_ps` apart at first. Above 400 samples, each pair of samples is merged into a sample
     with the larger depths, and the distance between samples doubles.
@@ -112,7 +112,7 @@ class QueueRecorder:
         return FlowSeries(*pair, tuple(delivered.get(pair, 0) for delivered in self._delivered))
 
     def _deliveries(self) -> dict[tuple[str, str], int]:
-        """Return the acknowledged bytes by source and destination."""
+        """Return the bytes that each destination has acknowledged, by source and destination."""
         result: dict[tuple[str, str], int] = {}
         for job in self._jobs.all:
             for node in job.holders if job.begun_ps is not None else ():

@@ -22,10 +22,10 @@ Matrix = NDArray[np.float64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TrafficMatrix:
-    """Bytes to send between ranks, without retransmissions, as a sparse matrix.
+    """Bytes that ranks have to send to each other, without retransmissions, as a sparse matrix.
 
-    Rank `sources[n]` sends `bytes[n]` to rank `targets[n]`. Each sending pair occurs once, ordered by
-    source and target. `groups` has the first rank of each group (such as a domain) but the first.
+    Rank `sources[n]` sends `bytes[n]` to rank `targets[n]`. Each pair that sends occurs once, ordered by
+    source and target. `groups` are the ranks at which another group begins, such as a domain or a board.
     """
 
     ranks: int
@@ -35,7 +35,7 @@ class TrafficMatrix:
     groups: tuple[int, ...]
 
     def __str__(self) -> str:
-        """Return a sentence on the number of sending pairs and the share of bytes inside the groups."""
+        """Return a text: the number of pairs that send, and the share of bytes inside the groups."""
         text = f"{len(self.bytes):,} of {self.ranks * (self.ranks - 1):,} ordered pairs send data"
         if not self.groups or not len(self.bytes):
             return text

@@ -258,7 +258,7 @@ class JobReport:
 
     @property
     def lengths_ps(self) -> tuple[int, ...]:
-        """Lengths of the iterations in ps, each from the end of the previous one, or from the job's begin."""
+        """Lengths of the iterations; each begins at the end of the previous one, the first with the job."""
         ends = [self.begun_ps, *(iteration.end_ps for iteration in self.iterations)]
         return tuple(end - begin for begin, end in pairwise(ends))
 
@@ -348,5 +348,5 @@ class Observation:
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:
-        """Bytes over each link, from its first to its second end and back."""
+        """Bytes that each link carried, from its first to its second end and back."""
         return {name: (there.bytes, back.bytes) for name, (there, back) in self.link_usage.items()}

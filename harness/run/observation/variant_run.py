@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run of a variant, with all input values of its metrics."""
+"""The run of a variant, with all values from which its metrics are computed."""
 
 from __future__ import annotations
 

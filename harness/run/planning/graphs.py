@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic graphs of a scenario: read, checked against the fabric, and joined for jobs with common members."""
+"""Traffic graphs of a scenario: read, checked against the fabric, and joined if jobs share members."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ PathsByPair = Mapping[tuple[int, int], PathShares]
 @final
 @dataclass(frozen=True, slots=True)
 class JobShare:
-    """A job in a plan of several jobs with common members.
+    """One of several jobs that a plan carries out, because they share members.
 
     `bounds` are the job's lower bounds in ps, by a description of each; `bound_ps` is the largest.
     """
@@ -89,7 +89,7 @@ class JobPlan:
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:
-        """Data volume of the job in bytes, by pair of members."""
+        """Bytes that the job sends, by pair of members."""
         return demand(self.sliced.schedule, self.members, ELEMENT_BYTES)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters and registers added by a user's P4 programs to the replaced built-in programs."""
+"""Counters and registers of a user's P4 programs that the replaced built-in programs lack."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _algorithm(kind: str, name: str) -> Algorithm:
 
 
 def _takers(key: str) -> list[str]:
-    """Return the kinds and algorithms with `key` among their own keys; empty for a key of all collectives."""
+    """Return the kinds and algorithms that declare the key `key`; empty for a key that all take."""
     takers = {kind.name: None for kind in kinds() if key in kind.keys}
     for kind in kinds():
         takers |= {algorithm.name: None for algorithm in kind.algorithms if key in algorithm.keys}
@@ -205,7 +205,7 @@ GRAPH_KEYS = ("payload_bytes", "dtype")
 
 
 def alone(collective: Collective) -> None:
-    """Raise a ValueError if a collective beside a graph sets a key without meaning for graphs."""
+    """Raise a ValueError if a collective beside a graph sets a key that does not apply to graphs."""
     given = collective.model_fields_set - {*GRAPH_KEYS, "algorithm"}
     if given:
         raise ValueError(

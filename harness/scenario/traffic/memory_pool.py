@@ -19,7 +19,7 @@ Weight = Annotated[int, Field(ge=0, le=1000)]
 
 @final
 class MixSettings(Model):
-    """Weights of the kinds of operations in a borrower's random choice of its next operation.
+    """Weights with which a borrower draws the kind of its next operation.
 
     Attributes:
         load: Loads of `size` bytes.

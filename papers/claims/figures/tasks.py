@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of a file of claims, for any process: a call of a model, or a run of a scenario."""
+"""Tasks of a file of claims, which any process can run: a call of a model, or a run of a scenario."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Task: TypeAlias = ModelTask | RunTask
 
 
 def carry_out(task: Task, note: Callable[[str, str, float], None] | None = None) -> str:
-    """Run a task and return the text of its result file; the key `trouble` has an error of the input.
+    """Run a task and return the text of its result file, where key `trouble` holds an error of the input.
 
     Args:
         task: the task.

@@ -183,7 +183,7 @@ def _check(name: str, settings: CheckSettings, claims: list[Claim], folder: Path
 
 
 def _assertions(scenarios: str) -> Claim:
-    """Return the claim of 0 failed assertions; `_check` adds the claim to checks of scenarios."""
+    """Return the claim that no assertion of the scenarios fails; `_check` adds it to checks of scenarios."""
     return Claim(
         name="assertions",
         text=f"assertions of {scenarios} that fail",

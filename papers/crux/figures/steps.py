@@ -21,7 +21,7 @@ __all__ = ["measure_compression", "measure_paths", "measure_steps"]
 
 
 def measure_paths(note: Progress, draws: int = 200, turned: bool = False) -> Values:
-    """Count draws with a link shared by two of the most intensive jobs.
+    """Count draws in which two of the most intensive jobs share a link.
 
     A draw has twice as many jobs as disjoint paths; the more intensive half of the jobs counts. A job takes
     the path least loaded by earlier jobs. `turned` gives the least intensive jobs the first choice.

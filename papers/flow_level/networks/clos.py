@@ -43,7 +43,7 @@ class Fabric(Protocol):
 
     @property
     def version(self) -> int:
-        """Version number of routes, counted up when routes of jobs already placed may have changed."""
+        """Number that changes whenever the routes of jobs already placed may have changed."""
         ...
 
     def admit(self, key: int, job: Job, npus: Ints) -> float:

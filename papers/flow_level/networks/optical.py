@@ -249,7 +249,7 @@ class Lumos:
         return weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)
 
     def _entries(self, a: Ints, b: Ints) -> tuple[Ints, Ints, Floats]:
-        """Return row, link and share of flows for every link of a row; a row is a pair of leaves."""
+        """Return row, link and share of flows for every link that a row uses; a row is a pair of leaves."""
         shares = self._shares(a, b)
         row, spine = np.nonzero(shares)
         share = shares[row, spine]

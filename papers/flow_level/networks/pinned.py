@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Clos with the path of each flow chosen by a scheduler, among all equal-cost paths.
+"""A Clos whose flows keep the path that a scheduler chooses among all equal-cost paths.
 
 Crux sets the source port of a connection so that the switches' hash yields the chosen path (Crux, section 5);
 this model sets the path itself.
@@ -46,7 +46,7 @@ class _Held(Placed):
 
 @final
 class Pinned(Lit[_Held]):
-    """Clos with a settable path for each flow; at first a hash picks the path.
+    """Clos in which each flow has a path that can be set; at first a hash picks it.
 
     Args:
         cluster: shape of the cluster.

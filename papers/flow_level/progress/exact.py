@@ -211,7 +211,7 @@ def _step(item: _Running) -> float:
 
 
 def _pass(item: _Running, seconds: float) -> None:
-    """Advance a job by `seconds` of waiting, or of computing and sending."""
+    """Advance a job by `seconds` in which it waits, or computes and sends."""
     item.spent += seconds
     if item.wait > 0:
         item.wait = _less(item.wait, seconds, item.wait)

@@ -21,16 +21,16 @@ __all__ = ["Fluid"]
 @final
 @dataclass(slots=True)
 class _Sending:
-    """State of a sending job.
+    """A job that sends.
 
     Attributes:
         job: the job.
-        amounts: seconds of each phase when alone.
-        duty: share of each phase in an iteration at the current rates.
-        order: the job's slice of the iteration at each moment.
+        amounts: seconds that each phase takes alone.
+        duty: share of an iteration that each phase takes at the current rates.
+        order: slice of the iteration that the job is in at each moment.
         loads: loads of each phase, by link.
         peak: links of the job, and the largest load of any phase on each.
-        level: service class of the job on links.
+        level: class that links serve the job in.
         in_step: whether the job's slices follow those of a group.
         spent: seconds since the job's start.
         sent: seconds since the job's start during which the job sent.
@@ -230,7 +230,7 @@ class _Table:
         }
 
     def active(self, duty: Sequence[Floats]) -> Floats:
-        """Return the share of each moment spent in a phase, shape (phases, moments)."""
+        """Return the share of each moment during which a job is in a phase, shape (phases, moments)."""
         share = np.concatenate(duty)
         end = np.cumsum(share)
         # Make the ends of phases relative to the beginning of the job's first phase.
@@ -242,7 +242,7 @@ class _Table:
         return until - before
 
     def rates(self, active: Floats) -> Floats:
-        """Return the possible sending rate of each phase, as a mean over moments."""
+        """Return for each phase the mean over moments of the rate at which it would send."""
         own = self._self @ active
         left = np.repeat(self._capacity[:, None], active.shape[1], axis=1)
         rates = np.ones(len(self._class))

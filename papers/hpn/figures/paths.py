@@ -76,7 +76,7 @@ def path_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: int 
 
 
 def port_imbalance(ready: Prepared, seen: Observation) -> float:
-    """Return the bytes on the heavier ports of NICs divided by the bytes on the lighter ports."""
+    """Return the bytes to NICs on their heavier ports divided by those on their lighter ports."""
     counts: dict[str, list[int]] = {name: [] for name in ready.members}
     for link, (_, back) in seen.link_bytes.items():
         ends = ready.fabric.link(link)

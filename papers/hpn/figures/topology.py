@@ -67,7 +67,7 @@ def sizes(note: Progress, more: bool = False) -> Values:
 
 
 def planes(note: Progress, planes: int = 2, other: int = 1) -> Values:
-    """Measure the share of flows between planes, and count the frames between planes in a run."""
+    """Measure the share of flows that change planes, and count the frames of a run that do."""
     result: dict[str, Measured | float] = {}
     for name, number in (("flows", planes), ("typical", other)):
         note(f"planes: {number}", number % 2 / 2)
@@ -83,7 +83,7 @@ def planes(note: Progress, planes: int = 2, other: int = 1) -> Values:
 
 
 def choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
-    """Count the choices by hash on a flow's path, from the installed entries."""
+    """Count the switches on a flow's path that choose by hash, from the installed entries."""
     note("planning", 0.0)
     result: dict[str, Measured | float] = {}
     for name, fabric in (
@@ -101,7 +101,7 @@ def choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
 
 
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
-    """Return the numbers of flows between planes and of all flows; a flow is a pair and an lb."""
+    """Return the numbers of flows that change planes and of all flows; a flow is a pair and an lb."""
     planes, search = plane_of(plan.fabric), PathProbe(plan)
     left = flows = 0
     for source, destination in permutations(members, 2):
@@ -129,7 +129,7 @@ def choice_points(plan: Plan, source: str, destination: str) -> tuple[int, ...]:
 
 
 def _installed(entries: Sequence[Entry], address: int) -> Iterator[int]:
-    """Yield the egress ports of frames to an address, by the tables of a switch."""
+    """Yield the ports by which the tables of a switch may send frames for an address."""
     tables: dict[str, dict[int, Entry]] = {"linear": {}, "multipath": {}}
     best, length = None, -1
     for entry in entries:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute or measure the figures of LumosCore's claims; claims.yaml names the functions."""
+"""Functions that compute or measure the figures of LumosCore's claims; claims.yaml names them."""

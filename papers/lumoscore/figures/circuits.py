@@ -138,7 +138,7 @@ def _three(ports: int) -> Ints:
 
 
 def run_ports(note: Progress, draws: int = 200, *, dark: bool = False, broken: bool = True) -> Values:
-    """Count the ports with different peers for sending and receiving, in plans after a change.
+    """Count the ports that send to one peer and receive from another, in plans after a change.
 
     Also counts pairs of switches whose maps are not transposes of each other, switches whose maps are not
     permutations, and maps with a missing cross-connect that the check refuses.
@@ -189,7 +189,7 @@ def run_ports(note: Progress, draws: int = 200, *, dark: bool = False, broken: b
 
 
 def _peers(switches: Ints) -> tuple[Ints, Ints]:
-    """Return for each port its send peer and its receive peer, as port * N + Pod; -1: none.
+    """Return the peers to which each port sends and from which it receives, as port * N + Pod; -1: none.
 
     `switches` has the shape (..., K, N). Switch 2k leads from ports 2k to ports 2k + 1, switch 2k + 1 from
     ports 2k + 1 to ports 2k.

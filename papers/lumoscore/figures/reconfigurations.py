@@ -28,7 +28,7 @@ def run_reconfigurations(
     shapes: Sequence[tuple[int, int, int]] = (),
     method: Method = "flow",
 ) -> Values:
-    """Measure the circuits created by a change, divided by the fewest by integer program.
+    """Measure the circuits that a change creates, divided by the fewest possible (by integer program).
 
     Args:
         note: progress callback.
@@ -76,7 +76,7 @@ def run_leaves(
     leaf_centric: bool = False,
     short: bool = False,
 ) -> Values:
-    """Return the loads of links from leaves to spines under demands on all links.
+    """Return the loads of links from leaves to spines under demands that use every link.
 
     Args:
         note: progress callback.

@@ -104,7 +104,7 @@ def gathers(note: Progress, overlap: bool = False) -> Values:
 
 
 def _nic_share(ready: Prepared, seen: Observation) -> float:
-    """Return the share of NICs in the bytes sent by GPUs."""
+    """Return the share of the bytes sent by GPUs that left through NICs."""
     inside = nic = 0
     gpus = set(ready.members)
     for link in ready.fabric.links:

@@ -29,7 +29,7 @@ _FABRICS = {
 
 
 def pxn(note: Progress, spines: bool = False) -> Values:
-    """Return the figures of the check `pxn`; `spines` takes rail-optimised instead of rail-only fabrics."""
+    """Return the figures of the check `pxn`; with `spines`, on rail-optimised, not rail-only, fabrics."""
     create = rail_optimised if spines else rail_only
     fabrics = {"mesh": create(4, 8), "tiers": create(16, 4, radix=8), "switch": create(8, 4, inside="switch")}
     result: dict[str, Measured | float] = {}
@@ -48,7 +48,7 @@ def pxn(note: Progress, spines: bool = False) -> Values:
 
 
 def _by_pxn_share(fabric: Fabric) -> Measured:
-    """Return the percentage of GPU pairs with PXN on the table path and on all source routes.
+    """Return the percentage of GPU pairs whose table path and source routes all use PXN.
 
     Only pairs on different rails and in different domains count.
     """

@@ -44,7 +44,7 @@ def scenarios_of(files: Sequence[Path], folder: Path | None, *, quiet: bool) -> 
 
 
 def _groups(names: Mapping[Path, str | None]) -> list[tuple[str | None, list[Path]]]:
-    """Return the files of each scenario after their format; the format is None for scenario files.
+    """Return the format and the files of each scenario; the format is None for scenario files.
 
     All traces of Chakra make one scenario, and each traffic matrix of htsim takes the topology files with it.
     """

@@ -50,7 +50,7 @@ def send(
         float, typer.Option(min=0.1, help="longest time in seconds to wait for frames in the fabric")
     ] = 30.0,
 ) -> None:
-    """Send frames into a running fabric of `railyard up`, and print the frames received by hosts.
+    """Send frames into a fabric that `railyard up` keeps running, and print the frames that reach hosts.
 
     Without a file, frames that reach hosts are printed until Ctrl-C.
 

@@ -297,7 +297,7 @@ class _Bench:
             print_failed(result.verdict, Console(stderr=True))
 
     def _history(self) -> History | None:
-        """Return a history for the records of a traced run; None without `--trace`."""
+        """Return a history that keeps the records of a run for a trace; None without `--trace`."""
         if self.trace is None:
             return None
         from harness.recording.history import History

@@ -74,7 +74,7 @@ class Core:
 
     @property
     def ports(self) -> int:
-        """Number of ports of a spine to optical switches."""
+        """Number of ports of a spine that lead to optical switches."""
         return len(self.groups[0]) * (1 if self.wiring == "uniform" else 2)
 
 
@@ -107,7 +107,7 @@ def core_of(fabric: Fabric) -> Core:
 
 
 def circulant(wiring: str, pods: int, spines: int, ports: int) -> list[list[list[int]]]:
-    """Return equal maps for all groups, with nearly equal numbers of circuits between all pairs of Pods.
+    """Return maps, equal for all groups, with nearly equal numbers of circuits between all pairs of Pods.
 
     Of P Pods, switch or pair k joins Pod i to the Pod 1 + k mod (P - 1) after it. With uniform wiring, switch
     k joins the pairs of round k of a round-robin tournament; with an odd number of Pods, each round leaves
@@ -141,7 +141,7 @@ def with_maps(fabric: Fabric, maps: Maps) -> Fabric:
 
 
 def crossconnects_of(fabric: Fabric, maps: Maps) -> dict[str, dict[int, int]]:
-    """Return the `crossconnects` of the fabric with the circuits of `maps` alone."""
+    """Return the `crossconnects` that the fabric would have with the circuits of `maps` alone."""
     joined = _joined_ports(fabric, maps)
     return {
         switch.name: both_ways(circuits_of(switch.name, len(switch.ends), joined[switch.name]))

@@ -45,7 +45,7 @@ def dcn_clos(
     link_lanes: int = 4,
     switch_lanes: int = HRS_LANES,
 ) -> DcnClos:
-    """Return a Clos between SuperPods, without oversubscription.
+    """Return a Clos without oversubscription that joins SuperPods.
 
     UB-Mesh names this network, with UB switches or by the network cards of CPUs, and gives no numbers. The
     default of `lanes` is an assumption (x8 a rack); the number of switches is derived. Half of a leaf's lanes

@@ -80,7 +80,7 @@ def ub_rack(
     lanes: LinkLanes = PEER_LANES,
     delay_ns: LinkDelay = LINK_DELAY_NS,
 ) -> Fabric:
-    """Build 64 NPUs and their 448 links, on 56 of each NPU's 72 lanes.
+    """Build 64 NPUs and their 448 links, which use 56 of each NPU's 72 lanes.
 
     The x16 towards the rack's switches (LRS) is not connected: the fabric has no switches, CPUs or spare NPU.
     `ub_rack_lrs` builds the rack with all of these.
