@@ -6,6 +6,7 @@ take seconds of processor time; they run under `--long` or when they are named b
 `long("id", ...)` holds for the parameter sets with these ids only.
 """
 
+import gc
 import os
 import shutil
 import signal
@@ -20,6 +21,10 @@ pytest_plugins = ["tests.scenario_fixtures", "tests.browser"]
 # A script's background jobs ignore Ctrl-C, and so would each process that a test starts to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Fabrics and plans that tests share are millions of objects: with Python's own thresholds a sixth of the time goes into
+# visiting them again.
+gc.set_threshold(50_000, 20, 50)
 
 # On a busy machine an example takes as long as it takes.
 settings.register_profile("any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
