@@ -856,12 +856,14 @@ class Network(SwitchSet):
         quanta: Sequence[int] | None = None,
         plugged: bool = True,
         policy: QueuePolicy | None = None,
+        policy_back: QueuePolicy | None = None,
     ) -> int:
         """
         Connect two ports and return the number of the link (docs/reference/links.md).
 
         `credit_bytes` is the receive buffer of a VL; 0: the link has no credits, and full queues drop
-        frames. `queue_bytes` limits the queue of a VL without credits; `policy` replaces this limit.
+        frames. `queue_bytes` limits the queue of a VL without credits; `policy` replaces this limit, and
+        `policy_back` replaces `policy` from the second port to the first.
         `quanta` are the bytes of each VL in a round of the scheduler "deficit", by default 4096. A
         link that is not `plugged` is down, and its ports keep the link they have.
         """

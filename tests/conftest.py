@@ -22,8 +22,8 @@ pytest_plugins = ["tests.scenario_fixtures", "tests.browser"]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Fabrics and plans that tests share are millions of objects: with Python's own thresholds a sixth of the time goes into
-# visiting them again.
+# Fabrics and plans that tests share are millions of objects. With Python's own thresholds, visiting these
+# again takes a sixth of the time.
 gc.set_threshold(50_000, 20, 50)
 
 # On a busy machine an example takes as long as it takes.

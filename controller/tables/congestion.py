@@ -3,11 +3,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import final
 
 from controller.plan.entry import Entry, Exact
 from controller.tables.actions import MARK_BETWEEN, MARK_FROM
-from topologies import Fabric
+from topologies import End, Fabric
 
 __all__ = ["Marking", "congestion_entries"]
 
@@ -29,16 +30,24 @@ class Marking:
     to_hosts: bool = False
 
 
-def congestion_entries(fabric: Fabric, marking: Marking) -> Mapping[str, tuple[Entry, ...]]:
-    """Return, by node, an entry for each port to another node, and for the host port with `to_hosts`."""
+def congestion_entries(
+    fabric: Fabric, marking: Marking, ports: Mapping[End, Marking] = MappingProxyType({})
+) -> Mapping[str, tuple[Entry, ...]]:
+    """Return, by node, an entry for each port to another node, and for the host port with `to_hosts`.
+
+    `ports` replaces `marking` for single ports.
+    """
     ends = [end for link in fabric.links for end in (link.a, link.b)]
     ends += [end for optical in fabric.optical for end in optical.ends]
     ends += fabric.host_ends().values() if marking.to_hosts else ()
-    ports: dict[str, set[int]] = {node.name: set() for node in fabric.nodes}
+    by_node: dict[str, set[int]] = {node.name: set() for node in fabric.nodes}
     for end in ends:
-        if end.node in ports:
-            ports[end.node].add(end.port)
-    return {node: tuple(_entry(port, marking) for port in sorted(of_node)) for node, of_node in ports.items()}
+        if end.node in by_node:
+            by_node[end.node].add(end.port)
+    return {
+        node: tuple(_entry(port, ports.get(End(node, port), marking)) for port in sorted(numbers))
+        for node, numbers in by_node.items()
+    }
 
 
 def _entry(port: int, marking: Marking) -> Entry:

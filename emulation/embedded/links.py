@@ -8,10 +8,12 @@ order of their first use. Callers hold the lock of the network.
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, final
 
 from emulation._engine import Network, QueuePolicy
 from emulation.errors import TestbedError
+from emulation.targets import LinkDirection
 from emulation.testbed import RECENT_FRAMES, Impairment, LinkUsage, RecentFrame
 from topologies import Fabric, Link
 from topologies.model.circuits import circuit_link, circuit_of
@@ -23,7 +25,7 @@ __all__ = ["Links", "usage_of"]
 class Links:
     """Links and circuits of a fabric in the engine, by name.
 
-    `switches` has the engine's number of each node.
+    `switches` has the engine's number of each node. `port_policies` replaces `policy` for directions.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Links:
         credit_bytes: int,
         scheduler: Literal["strict", "round-robin"],
         policy: QueuePolicy | None = None,
+        port_policies: Mapping[LinkDirection, QueuePolicy] = MappingProxyType({}),
     ) -> None:
         self._fabric = fabric
         self._network = network
@@ -41,6 +44,7 @@ class Links:
         self._credit_bytes = credit_bytes
         self._scheduler: Literal["strict", "round-robin"] = scheduler
         self._policy = policy
+        self._port_policies = port_policies
         self._links: list[Link] = []
         self._numbers: dict[str, int] = {}
         # A circuit is up if its optical switch joins its ports and no fault holds it down.
@@ -160,7 +164,8 @@ class Links:
             self._credit_bytes,
             scheduler=self._scheduler,
             plugged=plugged,
-            policy=self._policy,
+            policy=self._port_policies.get((link.name, 0), self._policy),
+            policy_back=self._port_policies.get((link.name, 1), self._policy),
         )
         self._links.append(link)
         self._numbers[link.name] = number

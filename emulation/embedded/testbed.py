@@ -29,6 +29,7 @@ from emulation.fidelity import Measured
 from emulation.lifetime import Lifetime
 from emulation.p4runtime import P4RuntimeServer, Requests
 from emulation.p4runtime.pipeline.pipelines import PIPELINES, TRACED_PIPELINES
+from emulation.targets import LinkDirection
 from emulation.testbed import (
     DoneHandler,
     Host,
@@ -65,16 +66,17 @@ _LANE_BIT = 8 * 15 + 2
 class EmbeddedTestbed(Lifetime):
     """A fabric in virtual time.
 
-    `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for credits; 0
-    makes links drop-tail. `queues` gives limits to queues in place of credits: links then drop or trim
-    frames, and `pauses` adds priority flow control. The port to a node's host has a buffer of `credit_bytes`
-    for each neighbour of the node. `scheduler` chooses the VL that an output serves next
-    (docs/reference/links.md). `bin_ps` > 0 counts the bytes that reach hosts in time bins of that width.
-    `seed` decides which frames an impaired link loses. `traced` switches report what a frame executes
-    (network.trace), but are slower. With `network_header` cna24 links carry CNA24 and reliable transport
-    headers, which the engine converts at host ports. `threads` run partitions of the fabric, chosen for a
-    `demand` in bytes by pair of nodes; without a demand the fabric is a single partition. `make_agents` makes
-    agents from their descriptions: tests replace it. `agents` has the attached agents.
+    `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for
+    credits; 0 makes links drop-tail. `queues` gives limits to queues in place of credits: links then drop
+    or trim frames, and `pauses` adds priority flow control; `port_queues` replaces `queues` for
+    directions. The port to a node's host has a buffer of `credit_bytes` for each neighbour of the node.
+    `scheduler` chooses the VL that an output serves next (docs/reference/links.md). `bin_ps` > 0 counts
+    the bytes that reach hosts in time bins of that width. `seed` decides which frames an impaired link
+    loses. `traced` switches report what a frame executes (network.trace), but are slower. With
+    `network_header` cna24 links carry CNA24 and reliable transport headers, which the engine converts at
+    host ports. `threads` run partitions of the fabric, chosen for a `demand` in bytes by pair of nodes;
+    without a demand the fabric is a single partition. `make_agents` makes agents from their descriptions:
+    tests replace it. `agents` has the attached agents.
     """
 
     name = "embedded"
@@ -96,6 +98,7 @@ class EmbeddedTestbed(Lifetime):
         demand: Mapping[tuple[str, str], float] | None = None,
         queues: Mapping[str, QueueLimit] | None = None,
         pauses: PauseLimits | None = None,
+        port_queues: Mapping[LinkDirection, Mapping[str, QueueLimit]] = MappingProxyType({}),
     ) -> None:
         self._policy = None if queues is None else queue_policy(queues, pauses)
         self._pauses = pauses is not None
@@ -122,7 +125,10 @@ class EmbeddedTestbed(Lifetime):
         self._node_of = [node.name for node in fabric.nodes]
         self.host_ports = HostPorts(self.network, self._hosts, self._lock, self._work)
         self._switches = {name: index for index, name in enumerate(self._node_of)}
-        self._links = Links(fabric, self.network, self._switches, credit_bytes, scheduler, self._policy)
+        ports = {port: queue_policy(limits, pauses) for port, limits in port_queues.items()}
+        self._links = Links(
+            fabric, self.network, self._switches, credit_bytes, scheduler, self._policy, ports
+        )
         self._time = VirtualTime(self.network, self._links, self._lock)
         self.agents = Agents(self.network, self._hosts, self._lock)
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})

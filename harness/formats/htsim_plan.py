@@ -174,8 +174,10 @@ def _imported(experiment: _Experiment, name: str, base: Path, folder: Path) -> I
     settings = _settings(experiment, gbps, 2 * tiers, 2 * delay_ns, by_hash=by_hash)
     faults = _faults(experiment, matrix)
     if faults:
+        link = settings["link"]
+        link["ports"] = {fault["direction"]: _reduced(link) for fault in faults}
         notes.append(
-            f"Failed links keep {_FAILED_PERCENT} % of their rate, as in htsim, and their full queue sizes."
+            f"Failed links keep {_FAILED_PERCENT} % of their rate, queues and mark thresholds, as in htsim."
         )
     if experiment.flows:
         notes.append(f"The targets of single flows are not asserted: {', '.join(experiment.flows)}.")
@@ -300,6 +302,20 @@ def _faults(experiment: _Experiment, matrix: Imported) -> tuple[Mapping[str, Any
         }
         for number in range(count)
     )
+
+
+def _reduced(link: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the queues and marks of a failed link, whose sizes htsim reduces with the rate."""
+
+    def part(number: int) -> int:
+        return max(1, round(number * _FAILED_PERCENT / 100))
+
+    queues = {
+        name: {key: part(value) if key == "bytes" else value for key, value in queue.items()}
+        for name, queue in link["queues"].items()
+    }
+    first, last = (part(link["ecn"][key]) for key in ("first_frames", "last_frames"))
+    return {"queues": queues, "ecn": {"first_frames": first, "last_frames": max(last, first + 1)}}
 
 
 def _diameter(topology: Path) -> tuple[int, int]:

@@ -263,7 +263,8 @@ def opened(ready: Prepared, nodes: Sequence[str], seed: int) -> Iterator[FabricS
     choice = in_one_partition(Embedded())
     testbed = choice.make(ready, _BIN_PS, seed)
     assert isinstance(testbed, EmbeddedTestbed)
-    with booted(testbed, ready.plan, None, ready.own, ready.updates, ready.variant.link.marking) as up:
+    marking, ports = ready.variant.link.marking, ready.port_marking
+    with booted(testbed, ready.plan, None, ready.own, ready.updates, marking, port_marking=ports) as up:
         control = control_loop(ready, up, None)
         faults = Faults(testbed)
         session = FabricSession(ready, up, nodes, seed, control, faults)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar, final
 
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
@@ -20,7 +21,7 @@ from emulation.traffic.frames.values import NetworkHeader
 from harness.files import PROGRAMS
 from harness.run.programs.network_header import program_name
 from harness.run.programs.own_program import BUILT_IN, OwnPrograms
-from topologies import Fabric, RailyardError
+from topologies import End, Fabric, RailyardError
 
 __all__ = [
     "Booted",
@@ -90,6 +91,7 @@ def booted(
     cache: UpdateCache | None = None,
     marking: Marking | None = None,
     *,
+    port_marking: Mapping[End, Marking] = MappingProxyType({}),
     reduces: bool = False,
 ) -> Iterator[Booted[T]]:
     """Start a testbed and fill its tables from a plan; stop the testbed at the end of the context.
@@ -101,6 +103,7 @@ def booted(
         own: Programs of the user's own and their further entries, by node.
         cache: Serialised entries of earlier runs with this plan.
         marking: Queue depths at which switches mark frames; None for no marks.
+        port_marking: Depths of single ports, in place of `marking`.
         reduces: Switches run programs that combine values of frames.
     """
     marks = marking is not None
@@ -110,7 +113,7 @@ def booted(
         for node, planned in plan.entries.items()
     }
     if marking is not None:
-        for node, thresholds in congestion_entries(plan.fabric, marking).items():
+        for node, thresholds in congestion_entries(plan.fabric, marking, port_marking).items():
             if node not in own.files:
                 entries[node] = NodeEntries.joined(entries[node], thresholds)
     with filled(testbed, programs, entries, progress, cache) as running:

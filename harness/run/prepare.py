@@ -16,9 +16,10 @@ from controller.plan.plan import Plan
 from controller.planner import make_plan
 from controller.schemes.registry import routing_of, scheme_class
 from controller.schemes.strategy import Strategy
+from controller.tables.congestion import Marking
 from controller.trees.entries import tree_vls
 from emulation import faults
-from emulation.targets import find_target
+from emulation.targets import LinkDirection, find_target
 from emulation.traffic.frames.values import NetworkHeader
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import SlicedTraffic
@@ -35,13 +36,14 @@ from harness.run.programs.own_program import BUILT_IN, OwnPrograms, own_programs
 from harness.run.transport import transport_for
 from harness.scenario.cell_metrics import cell_metric
 from harness.scenario.document import Document, Location
+from harness.scenario.link import PortSettings
 from harness.scenario.loader import Lines
 from harness.scenario.schema import (
     Fault,
     Scenario,
     Variant,
 )
-from topologies import Fabric
+from topologies import End, Fabric
 from topologies.families.lumos.core import core_of
 from topologies.model.places import nic_ports
 
@@ -66,6 +68,7 @@ class Prepared:
         updates: Cache of serialised table entries, for a plan that several runs install.
         pool: Plan of the memory pool.
         lane_moves: Changes of link rates at the start of jobs.
+        ports: Settings of single directions of links, by direction.
     """
 
     variant: Variant
@@ -78,6 +81,17 @@ class Prepared:
     updates: UpdateCache | None = None
     pool: PoolPlan | None = None
     lane_moves: tuple[LaneMove, ...] = ()
+    ports: Mapping[LinkDirection, PortSettings] = field(default_factory=dict)
+
+    @property
+    def port_marking(self) -> dict[End, Marking]:
+        """Queue depths of ports with marks of their own."""
+        link = self.variant.link
+        return {
+            _sending_end(self.fabric, name, direction): marking
+            for (name, direction), port in self.ports.items()
+            if (marking := link.port_marking(port)) is not None
+        }
 
     @property
     def sliced(self) -> SlicedTraffic:
@@ -158,6 +172,7 @@ def prepare(
         lanes = allocate_lanes(with_line, at, whole, variant)
         fabric = lanes.fabric
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
+        ports = _ports(with_line, (*at, "link", "ports"), fabric, variant)
         if variant.control.circuits == "per-job":
             with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
         if variant.control.lacp_us is not None:
@@ -210,7 +225,7 @@ def prepare(
         if variant.pool is not None:
             pool = with_line((*at, "pool"), partial(plan_pool, fabric, variant.pool))
         prepared[variant.name] = Prepared(
-            variant, fabric, plans[same], transport, jobs, struck, own, None, pool, lanes.moves
+            variant, fabric, plans[same], transport, jobs, struck, own, None, pool, lanes.moves, ports
         )
         keys[variant.name] = same
     _check_cells(with_line, document, prepared)
@@ -235,6 +250,22 @@ def _check_cells(with_line: Lines, document: Document, by_name: Mapping[str, Pre
             if cell is not None and ready is not None:
                 check = partial(check_cells, cell, ready.fabric, own_cells(ready.fabric, ready.own))
                 with_line(("assertions", index, *at, "metric"), check)
+
+
+def _ports(
+    with_line: Lines, at: Location, fabric: Fabric, variant: Variant
+) -> dict[LinkDirection, PortSettings]:
+    """Return the settings of single directions of links, with the directions found in the fabric."""
+    found: dict[LinkDirection, PortSettings] = {}
+    for name, port in variant.link.ports.items():
+        target = with_line((*at, name), partial(find_target, fabric, "direction", name))
+        found[target.one_way[0]] = port
+    return found
+
+
+def _sending_end(fabric: Fabric, link: str, direction: int) -> End:
+    chosen = fabric.link(link)
+    return chosen.b if direction else chosen.a
 
 
 def _check_trees(plan: Plan, jobs: Sequence[JobPlan]) -> None:

@@ -187,9 +187,15 @@ def _observe(
         progress(variant.name, "filling tables", done / total)
 
     progress(variant.name, "starting", 0.0)
-    marking = variant.link.marking
     with booted(
-        testbed, ready.plan, installing, ready.own, ready.updates, marking, reduces=ready.reduces
+        testbed,
+        ready.plan,
+        installing,
+        ready.own,
+        ready.updates,
+        variant.link.marking,
+        port_marking=ready.port_marking,
+        reduces=ready.reduces,
     ) as up:
         watch.lap("boot")
         jobs = _work(ready, up, seed)

@@ -15,7 +15,7 @@ from emulation.testbed import WatchableTestbed
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES, SRH_BYTES
 from harness.run.estimated_memory import check_memory
 from harness.run.prepare import Prepared
-from harness.scenario.schema import LinkSettings
+from harness.scenario.link import QueueClass, QueueSettings
 from topologies import Fabric
 
 __all__ = ["Embedded", "TestbedChoice", "in_one_partition", "processors", "queue_limits"]
@@ -112,18 +112,22 @@ class Embedded:
             network_header=link.network_header,
             threads=self.threads if ready.pool is None and not ready.reduces else 1,
             demand=None if self.whole or not _in_partitions(ready) else ready.demand,
-            queues=queue_limits(link),
+            queues=queue_limits(link.queues),
+            port_queues={
+                direction: limits
+                for direction, port in ready.ports.items()
+                if (limits := queue_limits(port.queues)) is not None
+            },
             pauses=pause_limits(ready),
         )
 
 
-def queue_limits(link: LinkSettings) -> Mapping[str, QueueLimit] | None:
-    """Return the limits of the queues of lossy links; None for links with credits."""
-    if link.queues is None:
+def queue_limits(queues: Mapping[QueueClass, QueueSettings] | None) -> Mapping[str, QueueLimit] | None:
+    """Return the limits of queues; None without queues, for links with credits."""
+    if queues is None:
         return None
     return {
-        name: QueueLimit(queue.bytes or 0, queue.frames or 0, queue.trim)
-        for name, queue in link.queues.items()
+        name: QueueLimit(queue.bytes or 0, queue.frames or 0, queue.trim) for name, queue in queues.items()
     }
 
 

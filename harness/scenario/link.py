@@ -10,7 +10,7 @@ from controller.tables.congestion import Marking
 from emulation.traffic.frames.values import NetworkHeader
 from harness.scenario.topology import Model, NotNegative
 
-__all__ = ["EcnSettings", "LinkSettings", "PfcSettings", "QueueSettings"]
+__all__ = ["EcnSettings", "LinkSettings", "PfcSettings", "PortSettings", "QueueClass", "QueueSettings"]
 
 QueueClass = Literal[
     "data", "response", "level-0", "level-2", "level-3", "level-4", "level-5", "level-6", "level-7"
@@ -102,6 +102,27 @@ class EcnSettings(Model):
 
 
 @final
+class PortSettings(Model):
+    """Settings of one direction of a link in place of those of `link:`, for a port with other buffers.
+
+    Attributes:
+        queues: Queues of the output port; None for those of all links.
+        ecn: Depths of the port at which frames are marked; None for those of all links.
+    """
+
+    queues: Mapping[QueueClass, QueueSettings] | None = None
+    ecn: EcnSettings | None = None
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        if self.queues is None and self.ecn is None:
+            raise ValueError("the port has no settings; give `queues:` or `ecn:`")
+        if any(queue.pfc is not None for queue in (self.queues or {}).values()):
+            raise ValueError("`pfc:` holds for all links; write it under `link.queues.data`")
+        return self
+
+
+@final
 class LinkSettings(Model):
     """Buffers, scheduling, failure detection, congestion marks and headers of links.
 
@@ -110,6 +131,7 @@ class LinkSettings(Model):
         ecn: Two thresholds in place of `ecn_frames`, and the probability of a mark between them.
         queues: Limited queues of output ports by class of frames, in place of credits: frames that find no
             room are lost, or trimmed. None for lossless links.
+        ports: Queues and marks of single directions, by name such as `core0->agg0`.
         ecn_frames: A frame is marked if at least this many frames wait behind it when it leaves its queue;
             None for no marks.
     """
@@ -123,11 +145,21 @@ class LinkSettings(Model):
     queues: Annotated[
         Mapping[QueueClass, QueueSettings] | None, Field(exclude_if=lambda value: value is None)
     ] = None
+    ports: Annotated[Mapping[str, PortSettings], Field(exclude_if=lambda value: not value)] = {}
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if self.ecn is not None and self.ecn_frames is not None:
             raise ValueError("`ecn:` stands beside `ecn_frames:`; leave one of them out")
+        for name, port in self.ports.items():
+            if port.queues is not None and self.queues is None:
+                raise ValueError(
+                    f"`ports:` gives {name} queues, but links have credits; give `queues:` for all links"
+                )
+            if port.ecn is not None and self.marking is None:
+                raise ValueError(
+                    f"`ports:` gives {name} marks, but no other port marks; give `ecn:` for all links"
+                )
         if self.queues is None:
             return self
         if "credit_bytes" in self.model_fields_set:
@@ -135,7 +167,8 @@ class LinkSettings(Model):
                 "`queues:` stands beside `credit_bytes:`, but a link with credits loses no frames; leave one "
                 "of them out"
             )
-        if "response" in self.queues and self.queues["response"].trim:
+        chosen = (self.queues, *(port.queues or {} for port in self.ports.values()))
+        if any("response" in queues and queues["response"].trim for queues in chosen):
             raise ValueError(
                 "`response:` has `trim:`, but responses have no payload to cut; leave `trim:` out"
             )
@@ -169,7 +202,8 @@ class LinkSettings(Model):
     @property
     def trims(self) -> bool:
         """True if a queue trims frames."""
-        return any(queue.trim for queue in (self.queues or {}).values())
+        chosen = (self.queues or {}, *(port.queues or {} for port in self.ports.values()))
+        return any(queue.trim for queues in chosen for queue in queues.values())
 
     @property
     def marks(self) -> bool:
@@ -180,9 +214,14 @@ class LinkSettings(Model):
     def marking(self) -> Marking | None:
         """Queue depths at which switches mark frames, or None; on lossy links ports to hosts mark too."""
         if self.ecn is not None:
-            return Marking(
-                self.ecn.first_frames, self.ecn.last_frames, self.ecn.percent / 100, to_hosts=self.lossy
-            )
+            return self._between(self.ecn)
         if self.ecn_frames is None:
             return None
         return Marking(self.ecn_frames, self.ecn_frames, to_hosts=self.lossy)
+
+    def port_marking(self, port: PortSettings) -> Marking | None:
+        """Return the depths at which a port with own marks marks frames; None if it has none."""
+        return None if port.ecn is None else self._between(port.ecn)
+
+    def _between(self, ecn: EcnSettings) -> Marking:
+        return Marking(ecn.first_frames, ecn.last_frames, ecn.percent / 100, to_hosts=self.lossy)

@@ -50,8 +50,8 @@ Index<Switch> Network::add_switch(const std::string& name, std::uint32_t cpu_por
 }
 
 Index<Link> Network::connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
-                             const LinkConfig& config, bool plugged) {
-    const Index<Link> link = links_.connect(switch_a, port_a, switch_b, port_b, config, plugged);
+                             const LinkConfig& config, bool plugged, const LinkConfig& back) {
+    const Index<Link> link = links_.connect(switch_a, port_a, switch_b, port_b, config, plugged, back);
     const auto& [ab, ba] = links_.at(link).channels;
     windows_.cross(ab, *partition_of_[switch_a], *partition_of_[switch_b]);
     windows_.cross(ba, *partition_of_[switch_b], *partition_of_[switch_a]);

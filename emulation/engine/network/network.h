@@ -38,7 +38,12 @@ class Network : public SwitchSet {
     // and an event has been created already.
     Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port, std::uint32_t partition);
     Index<Link> connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
-                        const LinkConfig& config, bool plugged = true);
+                        const LinkConfig& config, bool plugged = true) {
+        return connect(switch_a, port_a, switch_b, port_b, config, plugged, config);
+    }
+    // `config` holds from `switch_a` to `switch_b`, `back` for the other direction.
+    Index<Link> connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
+                        const LinkConfig& config, bool plugged, const LinkConfig& back);
     Index<Host> attach_host(Index<Switch> switch_index, int port, const LinkConfig& config);
 
     // Links and hosts, for changes by the control plane. PartitionError while a window is merged.

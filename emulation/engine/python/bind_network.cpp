@@ -155,24 +155,27 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             [](Network& n, Index<Switch> a, int pa, Index<Switch> b, int pb, std::int64_t rate, Time delay,
                std::int64_t credit, std::int64_t queue, const std::string& scheduler,
                const std::optional<std::vector<std::int64_t>>& quanta, bool plugged,
-               std::shared_ptr<const QueuePolicy> policy) {
-                return n.connect(
-                    a, pa, b, pb,
-                    link_config(rate, delay, credit, queue, scheduler, quanta, std::move(policy)), plugged);
+               std::shared_ptr<const QueuePolicy> policy, std::shared_ptr<const QueuePolicy> back) {
+                const LinkConfig config =
+                    link_config(rate, delay, credit, queue, scheduler, quanta, std::move(policy));
+                LinkConfig other = config;
+                if (back) other.policy = std::move(back);
+                return n.connect(a, pa, b, pb, config, plugged, other);
             },
             nb::arg("sw_a"), nb::arg("port_a"), nb::arg("sw_b"), nb::arg("port_b"), nb::arg("rate_bps"),
             nb::arg("delay_ps"), nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),
             nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(), nb::arg("plugged") = true,
-            nb::arg("policy").none() = nb::none(),
+            nb::arg("policy").none() = nb::none(), nb::arg("policy_back").none() = nb::none(),
             nb::sig("def connect(self, sw_a: int, port_a: int, sw_b: int, port_b: int, rate_bps: int, "
                     "delay_ps: int, credit_bytes: int, queue_bytes: int=..., *, scheduler: "
                     "typing.Literal['strict', 'round-robin', 'deficit']='strict', quanta: "
                     "collections.abc.Sequence[int] | None=None, plugged: bool=True, "
-                    "policy: QueuePolicy | None=None) -> int"),
+                    "policy: QueuePolicy | None=None, policy_back: QueuePolicy | None=None) -> int"),
             "Connect two ports and return the number of the link (docs/reference/links.md).\n"
             "\n"
             "`credit_bytes` is the receive buffer of a VL; 0: the link has no credits, and full queues drop\n"
-            "frames. `queue_bytes` limits the queue of a VL without credits; `policy` replaces this limit.\n"
+            "frames. `queue_bytes` limits the queue of a VL without credits; `policy` replaces this limit, and\n"
+            "`policy_back` replaces `policy` from the second port to the first.\n"
             "`quanta` are the bytes of each VL in a round of the scheduler \"deficit\", by default 4096. A\n"
             "link that is not `plugged` is down, and its ports keep the link they have.")
         .def(

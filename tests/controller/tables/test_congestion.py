@@ -30,3 +30,19 @@ def test_ports_to_an_optical_switch_have_it_whether_a_circuit_stands_or_not() ->
     for optical in fabric.optical:
         for end in optical.ends:
             assert Exact(end.port) in [match for entry in entries[end.node] for _, match in entry.match]
+
+
+def test_a_port_with_depths_of_its_own() -> None:
+    fabric = full_mesh((3,))
+    link = fabric.links[0]
+    alike = congestion_entries(fabric, Marking(8, 32))
+    other = congestion_entries(fabric, Marking(8, 32), {link.a: Marking(2, 4)})
+    changed = [
+        (node, number)
+        for node, entries in other.items()
+        for number, entry in enumerate(entries)
+        if entry != alike[node][number]
+    ]
+    (position,) = changed
+    assert position[0] == link.a.node
+    assert other[position[0]][position[1]].match == (("egress_port", Exact(link.a.port)),)

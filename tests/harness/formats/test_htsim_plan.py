@@ -109,7 +109,7 @@ def test_two_hosts_have_a_tree_of_pods_with_one_host(plan: Path) -> None:
     assert set(planned.routes["npu0", "npu1"]) == {("npu0", "tor0", "agg0", "core0", "agg1", "tor1", "npu1")}
 
 
-def test_failed_links_lead_from_cores_and_keep_a_quarter_of_their_rate(plan: Path) -> None:
+def test_failed_links_lead_from_cores_and_keep_a_quarter_of_rate_queues_and_marks(plan: Path) -> None:
     plan.write_text(PLAN + "!Param -failed 2\n")
     (imported,) = read_plan(plan)
     assert [(fault["direction"], fault["percent"]) for fault in imported.faults] == [
@@ -120,6 +120,12 @@ def test_failed_links_lead_from_cores_and_keep_a_quarter_of_their_rate(plan: Pat
     wires = {frozenset((link.a.node, link.b.node)) for link in imported.fabric.links}
     for fault in imported.faults:
         assert frozenset(fault["direction"].split("->")) in wires
+    link = imported.settings["link"]
+    assert list(link["ports"]) == ["core0->agg0", "core2->agg0"]
+    port = link["ports"]["core0->agg0"]
+    for name, queue in link["queues"].items():
+        assert port["queues"][name] == {**queue, "bytes": round(queue["bytes"] / 4)}
+    assert port["ecn"]["last_frames"] == round(link["ecn"]["last_frames"] / 4)
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,10 @@ void Links::wire(Index<Channel> channel, Index<Switch> switch_index, int port, b
 }
 
 Index<Link> Links::connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
-                           const LinkConfig& config, bool plugged) {
+                           const LinkConfig& config, bool plugged, const LinkConfig& back) {
     const std::string name = switches_.at(switch_a)->name() + "-" + switches_.at(switch_b)->name();
     const Index<Link> link = links_.next();
-    const Index<Channel> ab = new_channel(config, name), ba = new_channel(config, name);
+    const Index<Channel> ab = new_channel(config, name), ba = new_channel(back, name);
     wire(ab, switch_a, port_a, plugged);
     wire(ba, switch_b, port_b, plugged);
     for (const auto& [channel, direction, to, port] :

@@ -69,6 +69,48 @@ def test_a_trimmed_frame_is_told_at_once_and_sent_again(incast: Callable[..., Fi
     assert result["completion_us"] < dropping["completion_us"]
 
 
+def test_a_port_has_queues_of_its_own(write: Callable[[str], Path]) -> None:
+    text = INCAST.replace("CONGESTION", "congestion: fixed").replace("ELEMENTS", "16384")
+    small = f"{TRIM[:-1]}, ports: {{PORT: {{queues: {{data: {{frames: 1, trim: true}}}}}}}}}}"
+
+    def trimmed(link: str) -> Mapping[tuple[str, int], int]:
+        (only,) = run(prepare(*load(write(text.replace("LINK", link)))), 1).runs.values()
+        assert not only.observation.first_wrong
+        usage = only.observation.link_usage
+        return {(name, way): usage[name][way].trimmed_frames for name in usage for way in (0, 1)}
+
+    everywhere = trimmed(TRIM)
+    assert everywhere["gpu2-rail0", 0] == everywhere["gpu2-rail0", 1] == 0
+    one = trimmed(small.replace("PORT", "gpu2->rail0"))
+    assert one["gpu2-rail0", 0] > one["gpu2-rail0", 1] == 0
+    assert one["gpu4-rail0", 0] == 0
+
+
+def test_a_port_without_a_link_is_refused(write: Callable[[str], Path]) -> None:
+    text = INCAST.replace("CONGESTION", "congestion: fixed").replace("ELEMENTS", "16384")
+    ports = "ports: {gpu2->rail99: {queues: {data: {frames: 1}}}}"
+    with pytest.raises(ScenarioError, match="no node named 'rail99'"):
+        prepare(*load(write(text.replace("LINK", f"{TRIM[:-1]}, {ports}}}"))))
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        ("{ports: {gpu0->rail0: {queues: {data: {frames: 1}}}}}", "give `queues:` for all links"),
+        ("{ports: {gpu0->rail0: {ecn: {first_frames: 1, last_frames: 2}}}}", "give `ecn:` for all links"),
+        (f"{TRIM[:-1]}, ports: {{gpu0->rail0: {{}}}}}}", "give `queues:` or `ecn:`"),
+        (
+            f"{TRIM[:-1]}, ports: {{gpu0->rail0: {{queues: {{data: {{pfc: {{xoff_bytes: 4096}}}}}}}}}}}}",
+            "write it under `link.queues.data`",
+        ),
+    ],
+)
+def test_settings_of_ports_that_make_no_sense(write: Callable[[str], Path], link: str, message: str) -> None:
+    text = INCAST.replace("CONGESTION", "congestion: fixed").replace("ELEMENTS", "16384")
+    with pytest.raises(ScenarioError, match=message):
+        load(write(text.replace("LINK", link)))
+
+
 def test_headers_of_many_senders_do_not_keep_data_from_its_link(write: Callable[[str], Path]) -> None:
     """Fifteen fixed windows of frames hardly longer than their headers: data goes ahead after ten headers."""
     members = [f"gpu{2 * rank}" for rank in range(16)]
