@@ -388,9 +388,10 @@ class Fabric:
 
 
 def _unknown(fabric: str, kind: str, name: str, known: Mapping[str, object]) -> TopologyError:
-    # The name of a link with its ends in reverse order means the link.
-    turned = "-".join(reversed(name.split("-")))
-    close = [turned] if turned in known else get_close_matches(name, known, n=3)
+    # The name of a link with its ends in reverse order means the link; names of nodes may contain hyphens.
+    words = name.split("-")
+    turned = ("-".join([*words[end:], *words[:end]]) for end in range(1, len(words)))
+    close = [link for link in turned if link in known] or get_close_matches(name, known, n=3)
     some = ", ".join(close or list(known)[:3])
     remedy = f"did you mean {some}?" if close else f"{kind}s are named like {some}" if some else "it has none"
     return TopologyError(f"fabric {fabric}: no {kind} named {name!r}", remedy=remedy)

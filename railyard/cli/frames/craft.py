@@ -199,12 +199,20 @@ def craft(
     from harness.frames.craft import craft as build
     from railyard.cli.frames.follow import entry_of, walk_and_print
     from railyard.cli.options import fabric_of
+    from topologies import HOST_PORT
 
     if ack and notice:
         raise typer.BadParameter(
             "a frame is an acknowledgement or a notice; leave out --ack or --notice", param_hint="--ack"
         )
     fabric = fabric_of(topology, dims, param or ())
+    if not at and source not in {end.node for end in fabric.host_ends().values() if end.port == HOST_PORT}:
+        last = max(port.number for port in fabric.node(source).ports)
+        raise typer.BadParameter(
+            f"{source} is a switch, which has no host to send from; name an endpoint, or the port at which the "
+            f"frame enters {source}, as --at {source}:1, from 1 to {last}",
+            param_hint="--from",
+        )
     order = Order(
         source=source,
         destination=destination,

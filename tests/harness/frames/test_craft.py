@@ -299,6 +299,15 @@ class TestCommand:
         assert code == 2
         assert told in " ".join(err.replace("│", " ").split())
 
+    def test_a_switch_sends_only_from_a_given_port(self, railyard: Railyard):
+        tree = ("fat-tree", "--param", "ports=2", "--from", "edge0.0", "--to", "npu1.0.0")
+        code, _, err = railyard("craft", *tree)
+        said = " ".join(err.replace("│", " ").split())
+        assert code == 2
+        assert "Invalid value for --from: edge0.0 is a switch, which has no host to send from" in said
+        assert "as --at edge0.0:1, from 1 to 2" in said
+        assert railyard("craft", *tree, "--at", "edge0.0:1")[0] == 0
+
     def test_its_examples_run(self, railyard: Railyard):
         from railyard.cli.frames.craft import EXAMPLES
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import networkx as nx
 import pytest
 
-from topologies import HOST_PORT, End, NodeKind, TopologyError, full_mesh, ub_rack
+from topologies import HOST_PORT, End, NodeKind, TopologyError, from_graph, full_mesh, ub_rack
 
 
 def test_rack_has_the_published_counts() -> None:
@@ -72,6 +72,12 @@ def test_links_are_named_by_the_lower_index_first_and_carry_their_lanes() -> Non
         (lambda rack: rack.node("gpu0"), r"no node named 'gpu0'"),
         (lambda rack: rack.link("npu0-npu9"), r"no link named 'npu0-npu9'; did you mean"),
         (lambda rack: rack.link("npu1-npu0"), r"no link named 'npu1-npu0'; did you mean npu0-npu1\?"),
+        (
+            lambda _: from_graph(nx.Graph([("tor-0", "spine-0"), ("tor-1", "spine-0")]), "own").link(
+                "tor-1-spine-0"
+            ),
+            r"no link named 'tor-1-spine-0'; did you mean spine-0-tor-1\?",
+        ),
         (
             lambda rack: rack.port_to("npu0", "npu9"),
             r"no link joins npu0 and npu9; name a neighbour of npu0: npu1",
