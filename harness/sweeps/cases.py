@@ -14,7 +14,7 @@ from harness.run.collectives.grids import members_of
 from harness.scenario.schema import Fault, JobSettings, Variant
 from topologies import Fabric
 
-__all__ = ["Case", "cases_of", "sample_pairs"]
+__all__ = ["Case", "cases_of", "kind_in_words", "sample_pairs"]
 
 # Default number of runs with random faults; share of these faults that take a link down for good.
 _RUNS = 100
@@ -88,6 +88,19 @@ def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Ca
             remedy="use a fabric with switches, such as ub-rack-lrs, or let another kind of target fail",
         )
     return tuple(Case(kind, (target,)) for target in targets)
+
+
+def kind_in_words(kind: str) -> str:
+    """Return an entry of `fail_each:` in words, such as `each link fails in turn`."""
+    name, _, numbers = kind.partition(":")
+    if name == "pair":
+        return f"{numbers} random pairs of links fail"
+    if name == "random":
+        drawn, _, until_us = numbers.partition("@")
+        count = drawn.partition("x")[0]
+        faults = "1 random fault" if count == "1" else f"{count} random faults"
+        return f"{faults} of links in each run" + (f", until {float(until_us):g} µs" if until_us else "")
+    return f"each {name} fails in turn"
 
 
 def _random_case(links: Sequence[str], latest_us: float, count: int, seed: int, run: int) -> Case:

@@ -59,13 +59,15 @@ def _of_result(result: dict[str, Any]) -> Iterator[Record]:
     for variant in result["faults"]:
         about = [item for item in result["assertions"] if item["metric"].startswith(f"{variant}.")]
         failed = [item for item in about if item.get("judged", True) and not item["passed"]]
+        wrong_data = any(item["metric"].endswith(".correct_npus") for item in failed)
+        stopped = wrong_data and variant in result.get("cut_off", {})
         run = {
             "key": result["input"],
             "variant": variant,
             "seed": result["seed"],
             "point": {},
             "cut": None,
-            "status": "fails" if failed else "right",
+            "status": "stopped" if stopped else "fails" if failed else "right",
             "trouble": f"not: {failed[0]['name']}" if failed else "",
             "result": result,
         }

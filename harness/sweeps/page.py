@@ -14,7 +14,7 @@ from harness.report.markup import shown, table
 from harness.report.page import STYLE
 from harness.sweeps.comparisons import Comparison
 from harness.sweeps.statistics import CONFIDENCE, SHOWN, Group, Spread, differences, grouped
-from harness.sweeps.table import RANKED, RANKING, Record, worst
+from harness.sweeps.table import RANKED, RANKING, Record, job_losses, worst
 
 __all__ = ["distributions", "study_html"]
 
@@ -47,7 +47,7 @@ def study_html(
         compared: Outcomes of the assertions about several variants.
     """
     groups = grouped(records, axes)
-    counts = dict.fromkeys(("right", "fails", "wrong", "stopped", "over", "error"), 0)
+    counts = dict.fromkeys(("right", "fails", "wrong", "gave-up", "stopped", "over", "error"), 0)
     for record in records:
         counts[record["status"]] += 1
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
@@ -63,7 +63,7 @@ def study_html(
         *_statistics(groups, axes),
         *_differences(records, axes),
         *_comparisons(compared),
-        *_worst(records),
+        *_worst(records, axes),
         *_troubles(records),
         f"<p>Command that repeats this study: <code>{escape(command)}</code></p>",
     ]
@@ -78,18 +78,21 @@ def study_html(
     return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
 
 
-def _worst(records: Sequence[Record]) -> Iterator[str]:
+def _worst(records: Sequence[Record], axes: Sequence[str]) -> Iterator[str]:
     """Yield a table of the worst runs with failed targets; nothing if the study fails no targets."""
     ranked = worst(records, RANKED)
     if not ranked:
         return
+    losses = job_losses(records, axes)
     yield "<h2>Worst failures</h2>"
-    heads = ["variant", "what failed", "outcome", *RANKING.values()]
+    yield '<p class="soft">Jobs: those that halted, or took longer than in the healthy run, and how much.</p>'
+    heads = ["variant", "what failed", "outcome", "jobs", *RANKING.values()]
     rows = [
         [
             escape(record["variant"]),
             f"<code>{escape(record['cut'])}</code>",
             record["status"],
+            escape(losses[record["run"]]),
             *(shown(record.get(metric, nan)) if metric in record else "" for metric in RANKING),
         ]
         for record in ranked

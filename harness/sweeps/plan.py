@@ -255,9 +255,14 @@ def _cases(
 
 
 def _with_case(scenario: Scenario, case: Case) -> Scenario:
-    """Return the scenario with the faults of a case, and without its assertions about other faults."""
+    """Return the scenario with the faults of a case, and without its assertions about other faults.
+
+    `expect: halt` is about the variant's own faults, so a run with the faults of a case is expected to
+    finish.
+    """
     variant = scenario.variants[0]
-    failing = variant.model_copy(update={"faults": case.faults(variant)})
+    expect = "finish" if variant.expect == "halt" else variant.expect
+    failing = variant.model_copy(update={"faults": case.faults(variant), "expect": expect})
     return scenario.model_copy(update={"variants": (failing,), "assertions": ()})
 
 

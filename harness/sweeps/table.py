@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table of a study: a record for each run, with its axes, its status and its metrics."""
+"""Table of a study: a record for each run, with axes, status and metrics; the loss of each job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from harness.sweeps.comparisons import compare_variants
 from harness.sweeps.plan import StudyPlan
 from harness.sweeps.store import RunResult
 
-__all__ = ["RANKED", "RANKING", "Record", "axes_of", "passed", "record_of", "summary_json", "worst"]
+__all__ = [
+    "RANKED",
+    "RANKING",
+    "Record",
+    "axes_of",
+    "job_losses",
+    "passed",
+    "record_of",
+    "summary_json",
+    "worst",
+]
 
 Record = dict[str, Any]
 """A row of a study's table by column: the columns of HEAD, the axes, and the metrics."""
@@ -25,12 +35,33 @@ RANKED = 10
 HEAD = ("run", "variant", "seed", "cut", "failed", "status", "trouble", "spare", "cut_off")
 """Columns of a record that are neither an axis nor a metric."""
 
+# Metrics of a job, or of a run, that have no meaning if it halted.
+_TIMES = ("completion_us", "ratio_to_bound")
+
+# Least ratio of a job's time to its time in the healthy run that a ranking of failures names.
+_SLOWER = 1.005
+
 
 def record_of(run: RunResult) -> Record:
-    """Return the record of a run; its column `failed` is the number of targets that failed in the run."""
+    """Return the record of a run; its column `failed` is the number of targets that failed in the run.
+
+    If the run halted, the times of the run and of the jobs that have no result are left out: they are the
+    time at which the last sender gave up.
+    """
     result, variant = run["result"] or {}, run["variant"]
     takeovers = result.get("takeovers", {}).get(variant, ())
-    metrics = {name.removeprefix(f"{variant}."): value for name, value in result.get("metrics", {}).items()}
+    metrics = {
+        name.removeprefix(f"{variant}."): value
+        for name, value in result.get("metrics", {}).items()
+        if name.startswith(f"{variant}.")
+    }
+    if run["status"] in ("stopped", "gave-up"):
+        halted = ["", *(f"{job}." for job in _jobs(metrics) if _halted(metrics, job))]
+        metrics = {
+            name: value
+            for name, value in metrics.items()
+            if name not in {f"{job}{time}" for job in halted for time in _TIMES}
+        }
     return {
         "run": run["key"],
         "variant": variant,
@@ -51,18 +82,56 @@ def axes_of(runs: Iterable[RunResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for run in runs for key in run["point"]))
 
 
-def passed(runs: Sequence[RunResult], fail_each: Sequence[str]) -> bool:
+def job_losses(records: Sequence[Record], axes: Sequence[str]) -> dict[str, str]:
+    """Return the jobs that halted or took longer than in the healthy run, in words, by the key of the run.
+
+    The healthy run has the same variant, seed and values of the axes, and no failed target; without one the
+    words are empty. A run that does not list its jobs counts as one job, `all`.
+    """
+
+    def point(record: Record) -> str:
+        return repr([record[key] for key in ("variant", "seed", *axes)])
+
+    healthy = {point(record): record for record in records if not record["failed"]}
+    return {record["run"]: _loss(record, healthy.get(point(record), {})) for record in records}
+
+
+def _loss(record: Record, healthy: Record) -> str:
+    if not record["failed"] or healthy.get("status") != "right":
+        return ""
+    words = []
+    for job in _jobs(healthy) or ("",):
+        name, key = job or "all", f"{job}.completion_us" if job else "completion_us"
+        if key not in record:
+            words.append(f"{name} halted" if record["status"] in ("stopped", "gave-up") else "")
+        elif (ratio := record[key] / healthy[key]) >= _SLOWER:
+            words.append(f"{name} x {ratio:.2f}")
+    return ", ".join(filter(None, words))
+
+
+def _jobs(metrics: Mapping[str, Any]) -> list[str]:
+    """Return the names of the jobs that have metrics of their own."""
+    return [name.removesuffix(".npus") for name in metrics if name.endswith(".npus")]
+
+
+def _halted(metrics: Mapping[str, Any], job: str) -> bool:
+    return metrics[f"{job}.correct_npus"] < metrics[f"{job}.npus"]
+
+
+def passed(runs: Sequence[RunResult], *, allow_stopped: bool = False) -> bool:
     """Return whether all runs have the status `right`, or ended before their fault.
 
-    If switches or random links fail in turn, runs may also have stopped because nodes were unreachable.
+    With `allow_stopped`, runs may also have stopped because nodes were unreachable.
     """
-    parts = any(kind == "switch" or kind.startswith("random:") for kind in fail_each)
-    accepted = {"right", "over", *(("stopped",) if parts else ())}
+    accepted = {"right", "over", *(("stopped",) if allow_stopped else ())}
     return all(run["status"] in accepted for run in runs)
 
 
-def summary_json(plan: StudyPlan, runs: Sequence[RunResult]) -> str:
-    """Return the text of sweep.json: counts, assertions about several variants, and a record of each run."""
+def summary_json(plan: StudyPlan, runs: Sequence[RunResult], *, allow_stopped: bool = False) -> str:
+    """Return the text of sweep.json: counts, assertions about several variants, and a record of each run.
+
+    `allow_stopped` is as in `passed`.
+    """
     records = [record_of(run) for run in runs]
     compared = compare_variants(plan, runs)
     # If targets fail in turn, healthy runs serve for comparison only and are not counted.
@@ -72,13 +141,14 @@ def summary_json(plan: StudyPlan, runs: Sequence[RunResult]) -> str:
         "schema": 1,
         **{key: value for key, value in plan.document().items() if key not in ("format", "schema", "runs")},
         "testbed": "embedded",
-        "passed": passed(runs, plan.study.fail_each) and all(item.outcome.passed for item in compared),
+        "passed": passed(runs, allow_stopped=allow_stopped) and all(item.outcome.passed for item in compared),
         "assertions": [item.document() for item in compared],
         "metrics": {
             "runs": len(counted),
             "correct_runs": _count(counted, "right"),
             "over_runs": _count(counted, "over"),
             "stopped_runs": _count(counted, "stopped"),
+            "gave_up_runs": _count(counted, "gave-up"),
             "runs_with_spare": sum(bool(record["spare"]) for record in counted),
         },
         "runs": records,
@@ -87,9 +157,9 @@ def summary_json(plan: StudyPlan, runs: Sequence[RunResult]) -> str:
 
 
 def worst(records: Sequence[Record], count: int) -> list[Record]:
-    """Return the `count` worst records of runs with failed targets: wrong results, then longest times."""
+    """Return the `count` worst records of runs with failed targets: wrong data, halts, then longest times."""
     failing = [record for record in records if record["failed"]]
-    order = ("wrong", "error", "fails", "stopped", "right", "over")
+    order = ("wrong", "error", "fails", "gave-up", "stopped", "right", "over")
     return sorted(
         failing, key=lambda record: (order.index(record["status"]), -record.get("completion_us", 0))
     )[:count]

@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.report.document import to_document
 from harness.report.results import Result, conclude
+from harness.run.observation.values import Observation
 from harness.run.prepare import PlanCache, prepare
 from harness.run.runner import run as run_variants
 from harness.scenario.document import Document
@@ -24,6 +25,7 @@ STATUSES = {
     "over": "the run ended before a fault",
     "stopped": "the run ended without a result because nodes were unreachable",
     "fails": "an assertion fails",
+    "gave-up": "the run ended without a result because a rank gave up although it knew a route",
     "wrong": "the data of an NPU is wrong",
     "error": "the run is impossible",
 }
@@ -68,19 +70,19 @@ def execute(run: Run, path: Path) -> str:
         document["trouble"] = str(ex)
     else:
         result = conclude(run.scenario, run.scenario.seed, "embedded", seen)
-        wrong = next(iter(seen.values())).observation.first_wrong
         document["result"] = to_document(result)
-        document["status"], document["trouble"] = _judged(result, wrong)
+        document["status"], document["trouble"] = _judged(result, next(iter(seen.values())).observation)
     return json.dumps(document, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
-def _judged(result: Result, wrong: str) -> tuple[str, str]:
+def _judged(result: Result, seen: Observation) -> tuple[str, str]:
     """Return the status of a run and a description of its trouble; the latter is empty for `right`."""
     failed = [item for item in result.assertions if item.verdict == "fails"]
     late = [item for item in failed if ".faults[" in item.metric and item.metric.endswith(".at_us")]
     data = [item for item in failed if item.metric.endswith((".correct_npus", ".deadlock_buffers"))]
     if data:
-        return "stopped" if result.cut_off else "wrong", wrong or data[0].name
+        status = "stopped" if seen.cut_off else "gave-up" if seen.given_up else "wrong"
+        return status, seen.first_wrong or data[0].name
     if late:
         return "over", f"ended at {late[0].limit:g} us, before the fault at {late[0].value:g} us"
     return ("fails", f"not: {failed[0].name}") if failed else ("right", "")

@@ -16,6 +16,7 @@ from harness.errors import ScenarioError
 from harness.output import OutputFolder
 from harness.run.estimated_memory import check_processes
 from harness.scenario.study import Study as Axes
+from harness.sweeps.cases import kind_in_words
 from harness.sweeps.comparisons import compare_variants
 from harness.sweeps.conduct import Results, ResultStore, conduct, local_executor, memory_of
 from harness.sweeps.page import distributions, study_html
@@ -45,11 +46,8 @@ class Study:
 
     @property
     def passed(self) -> bool:
-        """True if no run was lost, and every run is right or ended before its fault.
-
-        If switches or random links fail in turn, runs may also stop because nodes were unreachable.
-        """
-        return not self.lost and passed(self.results, self.plan.study.fail_each)
+        """True if no run was lost, and every run is right or ended before its fault."""
+        return not self.lost and passed(self.results)
 
     def records(self) -> list[Record]:
         """Return a record for each run: variant, axes, seed, cut, status, trouble, and every metric."""
@@ -63,7 +61,13 @@ class Study:
         """Return the text of report.html, a self-contained page."""
         scenario = self.plan.scenario
         axes = axes_of(self.results)
-        about = "; ".join([f"{len(values)} values of {key}" for key, values in self.plan.study.set.items()])
+        study = self.plan.study
+        about = "; ".join(
+            [
+                *(f"{len(values)} values of {key}" for key, values in study.set.items()),
+                *map(kind_in_words, study.fail_each),
+            ]
+        )
         compared = compare_variants(self.plan, self.results)
         title = scenario.title or scenario.name
         return study_html(title, about, self.records(), axes, "railyard.sweep(...)", compared)

@@ -120,6 +120,7 @@ def collect(
         ),
         stale_frames=sum(agent.junk.get("job", 0) for agent in stats),
         cut_off=missing,
+        given_up=data.given_up,
         cross_rail_frames=cross_rail_frames(ready.fabric, up.client),
         cross_plane_frames=cross_plane_frames(ready.fabric, up.client),
         jobs=data.reports if ready.variant.jobs else (),

@@ -303,6 +303,7 @@ class Observation:
         stale_frames: Data frames that arrived for a job which a takeover had ended.
         transit_frames: Frames that a spare in service forwarded.
         cut_off: Sentence about unreachable nodes, or about jobs that never began; empty without any.
+        given_up: Sentence about the first rank or borrower that gave a peer up; empty if none did.
         cross_rail_frames: Frames that left a rail; None without rails.
         cross_plane_frames: Frames that changed planes; None without planes.
         jobs: Outcome of each job, if the scenario lists jobs.
@@ -333,6 +334,7 @@ class Observation:
     stale_frames: int = 0
     transit_frames: int = 0
     cut_off: str = ""
+    given_up: str = ""
     cross_rail_frames: int | None = None
     cross_plane_frames: int | None = None
     jobs: tuple[JobReport, ...] = ()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
+from harness.sweeps.cases import kind_in_words
 from harness.sweeps.comparisons import Comparison, compare_variants
 from harness.sweeps.page import distributions, study_html
 from harness.sweeps.statistics import SHOWN, Group, grouped
@@ -17,6 +18,7 @@ from harness.sweeps.table import (
     RANKING,
     Record,
     axes_of,
+    job_losses,
     passed,
     record_of,
     summary_json,
@@ -35,10 +37,17 @@ __all__ = ["print_study"]
 
 _COLOURS = {"right": "green", "over": "yellow", "stopped": "yellow"}
 _SHOWN = 20
+_CAPTION = "the worst failures; jobs: those that halted, or took longer than in the healthy run"
 
 
 def print_study(
-    plan: StudyPlan, results: Sequence[RunResult], late: Sequence[Run], folder: OutputFolder, command: str
+    plan: StudyPlan,
+    results: Sequence[RunResult],
+    late: Sequence[Run],
+    folder: OutputFolder,
+    command: str,
+    *,
+    allow_stopped: bool = False,
 ) -> bool:
     """Write the files of a study, print its statistics, and return whether the study passed.
 
@@ -48,6 +57,7 @@ def print_study(
         late: Runs that were left out, because their faults come after the end of the healthy run.
         folder: Folder for sweep.json, sweep.svg and report.html.
         command: Command that repeats the study.
+        allow_stopped: True if runs that stopped because nodes were unreachable do not fail the study.
     """
     console = out()
     records = [record_of(result) for result in results]
@@ -56,15 +66,15 @@ def print_study(
     study = plan.study
     about = [f"{len(values)} values of {key}" for key, values in study.set.items()]
     about += [f"{len(study.seeds)} seeds"] if study.seeds else [f"seed {results[0]['seed']}"]
-    about += [f"each {kind} fails in turn" for kind in study.fail_each]
+    about += [kind_in_words(kind) for kind in study.fail_each]
     title = plan.scenario.title or plan.scenario.name
     written = [
-        folder.write("sweep.json", summary_json(plan, results)),
+        folder.write("sweep.json", summary_json(plan, results, allow_stopped=allow_stopped)),
         folder.write("sweep.svg", distributions(records, axes) + "\n"),
         folder.write("report.html", study_html(title, "; ".join(about), records, axes, command, compared)),
     ]
     _print_groups(console, grouped(records, axes), axes)
-    _print_worst(console, records)
+    _print_worst(console, records, axes)
     _print_troubles(console, records)
     _print_comparisons(console, compared)
     _print_late(console, late)
@@ -74,7 +84,7 @@ def print_study(
         console.print(f"written: {path}", soft_wrap=True, markup=False)
     everything_late = bool(late) and not counted
     holds = all(item.outcome.passed for item in compared)
-    return passed(results, study.fail_each) and holds and not everything_late
+    return passed(results, allow_stopped=allow_stopped) and holds and not everything_late
 
 
 def _print_groups(console: Console, groups: Sequence[Group], axes: Sequence[str]) -> None:
@@ -106,20 +116,22 @@ def _shown(group: Group, metric: str) -> str:
     return f"{middle:.4g}" if middle == values[-1] else f"{middle:.4g} - {values[-1]:.4g}"
 
 
-def _print_worst(console: Console, records: Sequence[Record]) -> None:
+def _print_worst(console: Console, records: Sequence[Record], axes: Sequence[str]) -> None:
     """Print a table of the worst runs with failed targets; nothing if the study fails no targets."""
+    losses = job_losses(records, axes)
     rows = [
         (
             escape(record["variant"]),
             escape(record["cut"]),
             record["status"],
+            escape(losses[record["run"]]),
             *(f"{record[metric]:.6g}" if metric in record else "" for metric in RANKING),
         )
         for record in worst(records, RANKED)
     ]
     if rows:
-        heads = ("variant", "what failed", "outcome", *RANKING.values())
-        print_table(console, heads, rows, numbers=tuple(RANKING.values()), caption="the worst failures")
+        heads = ("variant", "what failed", "outcome", "jobs", *RANKING.values())
+        print_table(console, heads, rows, numbers=tuple(RANKING.values()), caption=_CAPTION)
 
 
 def _name(record: Record) -> str:

@@ -102,6 +102,13 @@ def sweep(
             help="variant to run; may be repeated; unless given, all, or with --fail-each all with a fault"
         ),
     ] = None,
+    allow_stopped: Annotated[
+        bool,
+        typer.Option(
+            "--allow-stopped",
+            help="exit with 0 although runs stopped because a failure left nodes unreachable",
+        ),
+    ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="number of processes")] = os.cpu_count() or 1,
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="carry out only the I-th of N parts of the runs")
@@ -126,8 +133,9 @@ def sweep(
     Each result is written to the folder as soon as its run ends. The first Ctrl-C lets runs finish that have
     begun, the second ends at once. After an interruption, the same command carries out the missing runs.
 
-    Exit code 0: all runs are right; 1: a run is not; 2: an error in the scenario; 3: an error of the machine,
-    and some runs have no result; 130: Ctrl-C.
+    Exit code 0: all runs are right, or ended before their fault; 1: a run is not, also if it stopped because
+    nodes were unreachable, unless --allow-stopped is given; 2: an error in the scenario; 3: an error of the
+    machine, and some runs have no result; 130: Ctrl-C.
     """
     from harness.scenario.library import file_of
     from harness.sweeps.conduct import conduct, shard_of
@@ -184,8 +192,10 @@ def sweep(
             if interrupts.code or conducted.lost:
                 raise typer.Exit(interrupts.code or MACHINE)
             own = [result for run in runs if (result := study.get(run.key)) is not None]
-            raise typer.Exit(0 if passed(own, plan.study.fail_each) else 1)
-        good = print_study(plan, done, conducted.late, study.output, _command(file))
+            raise typer.Exit(0 if passed(own, allow_stopped=allow_stopped) else 1)
+        good = print_study(
+            plan, done, conducted.late, study.output, _command(file), allow_stopped=allow_stopped
+        )
     raise typer.Exit(0 if good else 1)
 
 
