@@ -4,7 +4,7 @@
 Modules:
 
     metrics   compute the metrics that scenario.metrics declares from an observation
-    job_metrics  metrics of jobs
+    job_metrics  metrics of jobs, and their losses by faults
     incidents consequences of each fault: metrics, JSON, a section of the report
     own_cells counters and registers of the user's own P4 programs, for assertions and report
     results   judge assertions on metrics: the result of a scenario

@@ -9,12 +9,13 @@ from html import escape
 from math import inf
 from typing import Any
 
+from harness.report.job_metrics import JobOutcome, job_outcomes
 from harness.report.markup import shown, table
 from harness.run.observation.incidents import Incident, RankStall, first_names, incidents_of
 from harness.run.observation.variant_run import Figure, VariantRun, us
 from harness.scenario.schema import Scenario
 
-__all__ = ["fault_metrics", "incident_record", "incidents_html", "incidents_json"]
+__all__ = ["fault_metrics", "incident_record", "incidents_html", "incidents_json", "outcomes_of"]
 
 # Largest number of rows of a table in the report.
 _ROWS = 40
@@ -46,11 +47,16 @@ def fault_metrics(run: VariantRun) -> dict[str, Figure]:
     return {key: inf if value is None else value for key, value in figures.items()}
 
 
-def incident_record(incident: Incident) -> dict[str, Any]:
+def incident_record(incident: Incident, outcomes: Mapping[str, JobOutcome]) -> dict[str, Any]:
     """Return an incident as values for JSON.
 
     Times are microseconds, None for an event that did not happen. `at_us` and `finished_us` count from the
-    begin of the run, all other times from the fault.
+    begin of the run, `completion_us` and `reference_us` from the begin of the job, all other times from the
+    fault.
+
+    Args:
+        incident: The incident.
+        outcomes: Outcomes of the jobs of the variant, by job. All faults of the variant share them.
     """
     return {
         "fault": incident.fault,
@@ -69,6 +75,7 @@ def incident_record(incident: Incident) -> dict[str, Any]:
             },
             "jobs": len({rank.job for rank in incident.stalled}),
             "ranks": len(incident.stalled),
+            **_losses(incident, outcomes),
         },
         "nodes": [node.record(incident.at_ps) for node in incident.nodes],
         "jobs": [
@@ -77,6 +84,7 @@ def incident_record(incident: Incident) -> dict[str, Any]:
                 "stalled_ranks": sum(rank.stall_ps > 0 for rank in ranks),
                 "stall_us": us(max(rank.stall_ps for rank in ranks)),
                 "finished_us": _last_us(ranks),
+                **_outcome_record(outcomes.get(job)),
                 "ranks": [
                     {
                         "rank": rank.rank,
@@ -92,23 +100,40 @@ def incident_record(incident: Incident) -> dict[str, Any]:
     }
 
 
-def incidents_json(scenario: str, runs: Mapping[str, VariantRun]) -> str:
+def outcomes_of(scenario: Scenario, runs: Mapping[str, VariantRun]) -> dict[str, dict[str, JobOutcome]]:
+    """Return the outcomes of all jobs by variant and job."""
+    outcomes: dict[str, dict[str, JobOutcome]] = {name: {} for name in runs}
+    for outcome in job_outcomes(scenario, runs):
+        outcomes[outcome.variant][outcome.job] = outcome
+    return outcomes
+
+
+def incidents_json(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
     """Return the incidents of all variants with faults as a JSON document."""
+    outcomes = outcomes_of(scenario, runs)
     variants = {
-        name: [incident_record(incident) for incident in incidents]
+        name: [incident_record(incident, outcomes[name]) for incident in incidents]
         for name, run in runs.items()
         if (incidents := incidents_of(run.observation))
     }
-    document = {"format": "railyard-incidents", "schema": 1, "scenario": scenario, "variants": variants}
+    document = {
+        "format": "railyard-incidents",
+        "schema": 1,
+        "scenario": scenario.name,
+        "variants": variants,
+    }
     return json.dumps(document, indent=2) + "\n"
 
 
 def incidents_html(scenario: Scenario, runs: Mapping[str, VariantRun]) -> Iterator[str]:
     """Yield the incidents of all variants as HTML: a sentence, a table of nodes and of ranks for each."""
+    outcomes = outcomes_of(scenario, runs)
     for variant in scenario.variants:
         for incident in incidents_of(runs[variant.name].observation):
             yield f"<details><summary>{escape(variant.label)}, {us(incident.at_ps):g} µs: "
-            yield f"{escape(incident.sentence)}</summary>"
+            struck = dict.fromkeys(rank.job for rank in incident.ranks)
+            ends = [outcome.sentence for job in struck if (outcome := outcomes[variant.name].get(job))]
+            yield f"{escape('; '.join([incident.sentence, *filter(None, ends)]))}</summary>"
             if incident.nodes:
                 yield _node_table(incident)
             if incident.stalled:
@@ -163,6 +188,27 @@ def _rest(count: int, what: str) -> str:
 
 def _after(incident: Incident, time_ps: int | None) -> float | None:
     return None if time_ps is None else us(time_ps - incident.at_ps)
+
+
+def _losses(incident: Incident, outcomes: Mapping[str, JobOutcome]) -> dict[str, int]:
+    """Return the numbers of jobs, among those that had not finished at the fault, that halted or slowed."""
+    struck = [outcomes[job] for job in {rank.job for rank in incident.ranks} if job in outcomes]
+    return {
+        "halted_jobs": sum(outcome.halted for outcome in struck),
+        "slower_jobs": sum(outcome.loses and not outcome.halted for outcome in struck),
+    }
+
+
+def _outcome_record(outcome: JobOutcome | None) -> dict[str, Any]:
+    if outcome is None:
+        return {}
+    return {
+        "halted": outcome.halted,
+        "completion_us": outcome.completion_us,
+        "reference": outcome.reference,
+        "reference_us": outcome.reference_us,
+        "slowdown": outcome.slowdown,
+    }
 
 
 def _by_job(incident: Incident) -> dict[str, list[RankStall]]:

@@ -20,7 +20,7 @@ from harness.report.explore.parts import (
 )
 from harness.report.fidelity import FIDELITY_STYLE, NOT_TRUSTWORTHY, fidelity_html, verdict_html
 from harness.report.figures.captured_frames import MAX_CAPTURES, captures_svg
-from harness.report.figures.circuits import CIRCUITS_STYLE, circuits_svg, jobs_table, reconfiguration_words
+from harness.report.figures.circuits import CIRCUITS_STYLE, circuits_svg, reconfiguration_words
 from harness.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
 from harness.report.figures.fabric import FABRIC_STYLE
 from harness.report.figures.heat_map import heat_map_svg
@@ -29,6 +29,7 @@ from harness.report.figures.operations import MAX_MEMBERS, MAX_OPERATIONS, OPERA
 from harness.report.figures.plot import colour
 from harness.report.figures.queue_depths import queues_svg
 from harness.report.incidents import incidents_html
+from harness.report.job_metrics import jobs_table
 from harness.report.markup import shown, table
 from harness.report.own_cells import cells_html
 from harness.report.picture import link_use
@@ -36,7 +37,7 @@ from harness.report.results import Result
 from harness.report.sources import citations
 from harness.run.observation.queue_recorder import MAX_FLOWS, MAX_QUEUES
 from harness.run.observation.variant_run import VariantRun
-from harness.scenario.metrics import ALL_METRICS
+from harness.scenario.metrics import ALL_METRICS, RUN_TIMES
 from harness.scenario.schema import Scenario, Variant
 from topologies import Fabric
 
@@ -92,6 +93,10 @@ _WHY_LINKS = (
 _WHY_TABLE = (
     "The table has the counters of every link at the end of the run. Click on a heading to sort, again to "
     "reverse the order; the filter takes a part of a link's name."
+)
+_WHY_JOBS = (
+    "The time without faults is that of the variant that has no faults and otherwise the same keys, if there "
+    "is one; the ratio is the time of the job divided by it. A job halts if a member gets no result."
 )
 _WHY_INCIDENTS = (
     "An incident has the consequences of a fault: the nodes that noticed it, the nodes that were told, the "
@@ -184,7 +189,7 @@ def report_html(
         heading("Assertions", _WHY_ASSERTIONS),
         _assertions(result),
         heading("Metrics", _WHY_METRICS),
-        _metrics(scenario, result),
+        _metrics(scenario, result, runs),
         "<h2>Sources</h2>",
         "<ul>",
         *(f"<li>{escape(line)}</li>" for line in citations(scenario)),
@@ -259,12 +264,9 @@ def _bounds(scenario: Scenario, result: Result) -> list[str]:
 
 def _jobs(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
     """Return the table of all jobs, and figures of their phases for variants with iterations."""
-    rows = [
-        (variant.label, job) for variant in scenario.variants for job in runs[variant.name].observation.jobs
-    ]
-    if not rows:
+    if not any(run.observation.jobs for run in runs.values()):
         return []
-    parts = ["<h2>Each job</h2>", jobs_table(rows)]
+    parts = [heading("Each job", _WHY_JOBS), jobs_table(scenario, runs)]
     figures = [
         _panel(index, escape(variant.label), phases_svg(runs[variant.name].observation.jobs))
         for index, variant in enumerate(scenario.variants)
@@ -398,12 +400,17 @@ def _assertions(result: Result) -> str:
     return table(("", "assertion", "value", "limit"), rows, numbers=2)
 
 
-def _metrics(scenario: Scenario, result: Result) -> str:
+def _metrics(scenario: Scenario, result: Result, runs: Mapping[str, VariantRun]) -> str:
     rows = [
         (
             f"<code>{name}</code>",
             escape(metric.meaning),
-            *(_value(result, variant, name) for variant in scenario.variants),
+            *(
+                "halted"
+                if name in RUN_TIMES and runs[variant.name].observation.halted
+                else _value(result, variant, name)
+                for variant in scenario.variants
+            ),
         )
         for name, metric in ALL_METRICS.items()
         if any(f"{variant.name}.{name}" in result.metrics for variant in scenario.variants)

@@ -22,6 +22,7 @@ __all__ = [
     "POOL_METRICS",
     "QUEUE_METRICS",
     "RAIL_METRICS",
+    "RUN_TIMES",
     "SPARE_METRICS",
     "Metric",
 ]
@@ -44,7 +45,7 @@ class Metric:
 
 METRICS: Mapping[str, Metric] = {
     "completion_us": Metric("us", "time until the last NPU has its result", timed=True),
-    "bound_us": Metric("us", "lower bound of the collective's time on these links"),
+    "bound_us": Metric("us", "lower bound of the collective's time on these links, as if no fault happened"),
     "ratio_to_bound": Metric("ratio", "completion time divided by the bound", timed=True),
     "npus": Metric("", "NPUs that took part"),
     "correct_npus": Metric("", "NPUs whose array equals the arithmetic result"),
@@ -221,3 +222,6 @@ ITERATION_METRICS = (
     "communication_us",
 )
 """Metrics of each job with iterations, named JOB.METRIC."""
+
+RUN_TIMES = ("completion_us", "ratio_to_bound")
+"""Metrics of a run and of a job that have no meaning if it halted: they end with the run."""

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from harness.scenario.metrics import RUN_TIMES
 from harness.sweeps.comparisons import compare_variants
 from harness.sweeps.plan import StudyPlan
 from harness.sweeps.store import RunResult
@@ -35,9 +36,6 @@ RANKED = 10
 HEAD = ("run", "variant", "seed", "cut", "failed", "status", "trouble", "spare", "cut_off")
 """Columns of a record that are neither an axis nor a metric."""
 
-# Metrics of a job, or of a run, that have no meaning if it halted.
-_TIMES = ("completion_us", "ratio_to_bound")
-
 # Least ratio of a job's time to its time in the healthy run that a ranking of failures names.
 _SLOWER = 1.005
 
@@ -60,7 +58,7 @@ def record_of(run: RunResult) -> Record:
         metrics = {
             name: value
             for name, value in metrics.items()
-            if name not in {f"{job}{time}" for job in halted for time in _TIMES}
+            if name not in {f"{job}{time}" for job in halted for time in RUN_TIMES}
         }
     return {
         "run": run["key"],

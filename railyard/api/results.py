@@ -29,6 +29,7 @@ from railyard.api.series import (
     events_of,
     flows_of,
     incidents_of,
+    jobs_of,
     links_of,
     nodes_of,
     queues_of,
@@ -225,14 +226,26 @@ class Result:
         Returns:
             Records of variant, fault, fault_us, detected_by, detected_us and recovered_us (from the fault;
             None if no node detected it, or rewrote entries), links, nodes_told, nodes_rewritten,
-            entries_rewritten, notices, jobs and ranks (that received nothing for some time), stall_us (the
-            longest such time).
+            entries_rewritten, notices, jobs and ranks (that received nothing for some time), halted_jobs,
+            slower_jobs (by 0.5 % or more than without faults), stall_us (the longest time without data).
         """
-        return [*blasts_of(self._chosen(variant))]
+        chosen = self._chosen(variant)
+        return [row for row in blasts_of(self.scenario, self.runs) if row["variant"] in chosen]
+
+    def jobs(self, variant: str | None = None) -> list[Record]:
+        """Return the end of each job, beside the same job in a variant without faults.
+
+        Returns:
+            Records of variant, job (`job` if the scenario names none), completion_us (None if it halted),
+            reference (the variant that has no faults and otherwise the same keys; may be empty), reference_us
+            (time of the job there), slowdown (completion_us / reference_us), halted.
+        """
+        chosen = self._chosen(variant)
+        return [row for row in jobs_of(self.scenario, self.runs) if row["variant"] in chosen]
 
     def incidents_json(self) -> str:
         """Return all incidents with nodes and ranks, as the JSON of `railyard run --incidents`."""
-        return incidents_json(self.scenario.name, self.runs)
+        return incidents_json(self.scenario, self.runs)
 
     def _recorded(self, variant: str | None) -> Sequence[RunRecord]:
         if variant is not None:

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables over time, from the records of a recorded run, and tables of incidents."""
+"""Tables over time, from the records of a recorded run, and tables of incidents and of jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 
 from harness.recording.records import Kind, Record, Tick
-from harness.report.incidents import incident_record
+from harness.report.incidents import incident_record, outcomes_of
+from harness.report.job_metrics import job_outcomes
 from harness.run.observation.collect import link_of
 from harness.run.observation.incidents import Incident
 from harness.run.observation.incidents import incidents_of as incidents_by_time
 from harness.run.observation.variant_run import VariantRun, us
+from harness.scenario.schema import Scenario
 from railyard.api.records import Record as Row
 from topologies import Fabric, Link
 
@@ -19,6 +22,7 @@ __all__ = [
     "events_of",
     "flows_of",
     "incidents_of",
+    "jobs_of",
     "links_of",
     "nodes_of",
     "queues_of",
@@ -144,10 +148,17 @@ def ranks_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
             }
 
 
-def blasts_of(runs: Mapping[str, VariantRun]) -> Iterator[Row]:
+def jobs_of(scenario: Scenario, runs: Mapping[str, VariantRun]) -> Iterator[Row]:
+    """Yield a row for each variant and job; see `Result.jobs`."""
+    for outcome in job_outcomes(scenario, runs):
+        yield {**asdict(outcome), "slowdown": outcome.slowdown, "halted": outcome.halted}
+
+
+def blasts_of(scenario: Scenario, runs: Mapping[str, VariantRun]) -> Iterator[Row]:
     """Yield a row for each fault; see `Result.blast_radius`."""
+    outcomes = outcomes_of(scenario, runs)
     for variant, incident in _incidents(runs):
-        record = incident_record(incident)
+        record = incident_record(incident, outcomes[variant])
         yield {
             **_told(variant, incident),
             "detected_by": tuple(record["detected_by"]),

@@ -9,7 +9,7 @@ files/      railyard bundle, export, import
 fabrics/    railyard show, scan, up, clean
 frames/     railyard craft, follow, send, dissector
 papers/     railyard experiments, model
-scenarios/  railyard run, check, serve, sweep, results
+scenarios/  railyard run, check, serve, sweep, results; counters of links as CSV
 list, lab, man, torchrun  verbs of these names
 
 Exit codes: 0 all assertions hold, 1 an assertion fails, 2 an error in the input, 3 an error of the machine

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describe reconfigurations of circuits between Pods as SVG and in words; the table of jobs."""
+"""Describe reconfigurations of circuits between Pods as SVG and in words."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from html import escape
 from math import cos, pi, sin
 
 from emulation.control.reconfiguration_record import ReconfigurationRecord
-from harness.report.markup import table
-from harness.run.observation.values import JobReport
 from topologies import Fabric
 from topologies.model.circuits import circuit_of
 
@@ -18,7 +15,6 @@ __all__ = [
     "CIRCUITS_STYLE",
     "between_pods",
     "circuits_svg",
-    "jobs_table",
     "lacks_words",
     "reconfiguration_words",
 ]
@@ -98,21 +94,3 @@ def lacks_words(changes: Sequence[ReconfigurationRecord]) -> list[str]:
         elif sentences and not sentences[-1].endswith(_WHOLE):
             sentences.append(f"{when} {_WHOLE}")
     return sentences
-
-
-def jobs_table(rows: list[tuple[str, JobReport]]) -> str:
-    """Return an HTML table with a row for each job; `rows` are (label of the variant, report of the job)."""
-    cells = [
-        (
-            escape(label),
-            escape(job.name),
-            f"{job.begun_ps / 10**6:g}",
-            f"{job.completion_ps / 10**6:.3f}",
-            f"{job.bound_ps / 10**6:.3f}",
-            f"{job.retransmitted}",
-            f"{job.correct_nodes} of {job.nodes}",
-        )
-        for label, job in rows
-    ]
-    head = ("variant", "job", "start, µs", "took, µs", "bound, µs", "frames retransmitted", "correct")
-    return table(head, cells, numbers=5)

@@ -121,6 +121,7 @@ def collect(
         stale_frames=sum(agent.junk.get("job", 0) for agent in stats),
         cut_off=missing,
         given_up=data.given_up,
+        halted=data.halted,
         cross_rail_frames=cross_rail_frames(ready.fabric, up.client),
         cross_plane_frames=cross_plane_frames(ready.fabric, up.client),
         jobs=data.reports if ready.variant.jobs else (),
@@ -141,6 +142,7 @@ class _Data:
     """Result of the check of the data of all jobs or of a pool.
 
     `wrong` describes the first wrong data, `given_up` why a host gave up; both are empty if all is correct.
+    `halted` is true if a member of a job has no result.
     """
 
     end_ps: int
@@ -149,6 +151,7 @@ class _Data:
     wrong: str
     given_up: str
     checksum: int
+    halted: bool = False
     reports: tuple[JobReport, ...] = ()
     operations: tuple[OperationReport, ...] = ()
     pool: PoolReport | None = None
@@ -158,13 +161,16 @@ def _of_jobs(jobs: Jobs, now_ps: int) -> _Data:
     graphs: list[OperationReport] = []
     reports = [report for job in jobs.all for report in _job_reports(job, now_ps, graphs)]
     ends = [end for job in jobs.all for end in job.ends]
+    failures = [(job.plan.name, end.failed) for job in jobs.all for end in job.ends if end.failed]
+    several = len(jobs.all) > 1
     return _Data(
         end_ps=max(report.begun_ps + report.completion_ps for report, _ in reports),
         nodes=sum(report.nodes for report, _ in reports),
         correct_nodes=sum(report.correct_nodes for report, _ in reports),
         wrong=next((first for _, first in reports if first), ""),
-        given_up=next((str(end.failed) for end in ends if end.failed), ""),
+        given_up=next((f"job {name}: {why}" if several else str(why) for name, why in failures), ""),
         checksum=zlib.crc32(ends[0].result.tobytes()),
+        halted=any(report.halted for report, _ in reports),
         reports=tuple(report for report, _ in reports),
         operations=tuple(graphs),
     )
@@ -210,6 +216,7 @@ def _job_reports(job: Job, now_ps: int, operations: list[OperationReport]) -> li
             correct_nodes=nodes - min(nodes, max(end.wrong_members, unfinished)),
             retransmitted=sum(agent.retransmitted for agent in job.stats),
             priority=LAST_PRIORITY - SERVICE_LEVELS.index(job.level),
+            halted=unfinished,
         )
         first = end.first_wrong or (f"job {share.name} has not ended" if unfinished else "")
         reports.append((report, first))
@@ -258,6 +265,7 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
             )
             for members in zip(*logs, strict=False)
         ),
+        halted=any(end.finished_ps is None for end in ends),
     )
     return report, first or comparison.first
 

@@ -280,7 +280,8 @@ def _stalls(rank: RankTrace, changes: Sequence[_Change]) -> list[int]:
 
 
 def _us(time_ps: int) -> str:
-    return f"{time_ps / 10**6:.4g}"
+    time_us = time_ps / 10**6
+    return f"{time_us:.4g}" if time_us < 10**4 else f"{time_us:,.0f}"
 
 
 def first_names(names: Sequence[str]) -> str:

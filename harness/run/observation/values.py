@@ -242,6 +242,7 @@ class JobReport:
         compute_ps: Computation of a member in each iteration.
         priority: Priority of the job's data at the end; 0 is served first.
         iterations: Iterations; empty for a job that communicates once only.
+        halted: True if a member has no result; `completion_ps` then ends with the run.
     """
 
     name: str
@@ -255,6 +256,7 @@ class JobReport:
     compute_ps: int = 0
     priority: int = 0
     iterations: tuple[JobIteration, ...] = ()
+    halted: bool = False
 
     @property
     def lengths_ps(self) -> tuple[int, ...]:
@@ -304,6 +306,7 @@ class Observation:
         transit_frames: Frames that a spare in service forwarded.
         cut_off: Sentence about unreachable nodes, or about jobs that never began; empty without any.
         given_up: Sentence about the first rank or borrower that gave a peer up; empty if none did.
+        halted: True if a member of a job has no result; `completion_ps` is then the end of the run.
         cross_rail_frames: Frames that left a rail; None without rails.
         cross_plane_frames: Frames that changed planes; None without planes.
         jobs: Outcome of each job, if the scenario lists jobs.
@@ -335,6 +338,7 @@ class Observation:
     transit_frames: int = 0
     cut_off: str = ""
     given_up: str = ""
+    halted: bool = False
     cross_rail_frames: int | None = None
     cross_plane_frames: int | None = None
     jobs: tuple[JobReport, ...] = ()

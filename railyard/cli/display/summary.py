@@ -12,6 +12,7 @@ from rich.markup import escape
 from emulation.fidelity import Measured, duration, percent
 from harness.report.fidelity import TRUSTWORTHY, remedies, verdict
 from harness.report.figures.circuits import lacks_words
+from harness.report.job_metrics import job_outcomes
 from harness.report.markup import shown
 from harness.report.results import Result
 from harness.run.observation.variant_run import VariantRun
@@ -32,6 +33,12 @@ COLUMNS = {
     "nodes_notified": "nodes told",
     "convergence_us": "converged, µs",
 }
+
+# Values of columns for a run that halted.
+_HALTED = {"completion_us": "halted", "ratio_to_bound": ""}
+
+# Largest number of jobs in the table of losses.
+_LOSSES = 20
 
 # Functions that return the values of the table about a run in real time, by heading.
 MEASURED: Mapping[str, Callable[[Measured], str]] = {
@@ -66,6 +73,7 @@ def print_summary(
     """Print metrics of all variants, errors, failed assertions, trust in the times, and the report's path."""
     console = console or out()
     _print_figures(scenario, result, runs, console)
+    _print_losses(scenario, runs, console)
     for variant, run in runs.items():
         if run.observation.first_wrong:
             console.print(f"{variant}: {run.observation.first_wrong}", markup=False)
@@ -92,8 +100,9 @@ def _print_figures(
     for variant in scenario.variants:
         run = runs[variant.name]
         figures = (
-            shown(round(result.of(variant.name, name), 3))
-            + (" ?" if run.doubtful and METRICS[name].timed else "")
+            _HALTED[name]
+            if run.observation.halted and name in _HALTED
+            else shown(round(result.of(variant.name, name), 3)) + (_mark(run) if METRICS[name].timed else "")
             for name in COLUMNS
         )
         rows.append((escape(variant.label), *figures))
@@ -105,6 +114,40 @@ def _print_figures(
         numbers=tuple(COLUMNS.values()),
         title=f"{scenario.title or scenario.name} (seed {result.seed})",
         caption="? depends on times that cannot be believed" if doubtful else "",
+    )
+
+
+def _mark(run: VariantRun) -> str:
+    return " ?" if run.doubtful else ""
+
+
+def _print_losses(scenario: Scenario, runs: Mapping[str, VariantRun], console: Console) -> None:
+    """Print the jobs that halted or took longer than without faults, if variants with faults list jobs."""
+    listed = {name for name, run in runs.items() if run.observation.jobs and run.observation.faults}
+    outcomes = [outcome for outcome in job_outcomes(scenario, runs) if outcome.variant in listed]
+    if not any(outcome.reference for outcome in outcomes):
+        return
+    losing = [outcome for outcome in outcomes if outcome.loses]
+    rows = [
+        (
+            escape(scenario.variant(outcome.variant).label),
+            escape(outcome.job),
+            "halted"
+            if outcome.completion_us is None
+            else shown(round(outcome.completion_us, 3)) + _mark(runs[outcome.variant]),
+            "" if outcome.reference_us is None else shown(round(outcome.reference_us, 3)),
+            "" if outcome.slowdown is None else f"{outcome.slowdown:.3f}" + _mark(runs[outcome.variant]),
+        )
+        for outcome in losing[:_LOSSES]
+    ]
+    more = f"; {len(losing) - _LOSSES} more in the report" if len(losing) > _LOSSES else ""
+    numbers = ("took, µs", "without faults, µs", "ratio")
+    print_table(
+        console,
+        ("variant", "job", *numbers),
+        rows,
+        numbers=numbers,
+        caption=f"{len(losing)} of {len(outcomes)} jobs halted or took 0.5 % longer{more}",
     )
 
 

@@ -209,8 +209,8 @@ def craft(
     if not at and source not in {end.node for end in fabric.host_ends().values() if end.port == HOST_PORT}:
         last = max(port.number for port in fabric.node(source).ports)
         raise typer.BadParameter(
-            f"{source} is a switch, which has no host to send from; name an endpoint, or the port at which the "
-            f"frame enters {source}, as --at {source}:1, from 1 to {last}",
+            f"{source} is a switch, which has no host to send from; name an endpoint, or the port at which "
+            f"the frame enters {source}, as --at {source}:1, from 1 to {last}",
             param_hint="--from",
         )
     order = Order(

@@ -37,6 +37,7 @@ railyard run experiments/01_first_train/scenario.yaml --variant healthy --varian
 railyard run experiments/*/scenario.yaml --quiet --no-report --junit results/junit.xml
 railyard run experiments/02_real_time/scenario.yaml --json - | jq .passed
 railyard run experiments/02_real_time/scenario.yaml --incidents - | jq '.variants.cut[0].blast_radius'
+railyard run experiments/02_real_time/scenario.yaml --links links.csv
 railyard run first-train.railyard
 railyard run allreduce-allpairs-8n-ll.xml
 railyard run experiments/10_pod/scenario.yaml --threads 2
@@ -47,6 +48,10 @@ sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet --live
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet --machines machines.yml
 """
+
+
+# Options that take `-` for the standard output, in the order of the command line.
+_TABLES = ("--json", "--incidents", "--links")
 
 
 def run(
@@ -114,6 +119,13 @@ def run(
             help="write the consequences of each fault, by node and rank, as JSON to this file; - prints it",
         ),
     ] = "",
+    links: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="write the counters of each link, variant and direction as CSV to this file; - prints them",
+        ),
+    ] = "",
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="write the assertions of all files as JUnit XML")
     ] = None,
@@ -177,17 +189,18 @@ def run(
     bench = _Bench(
         _choice(testbed, switch, dilation, machines, threads),
         pcap or (),
-        quiet or "-" in (json_to, incidents),
+        quiet or "-" in (json_to, incidents, links),
         not no_report,
         resume,
         record or bool(frames),
         trace,
         frames,
     )
-    if json_to == "-" == incidents:
+    printed = [name for name, to in zip(_TABLES, (json_to, incidents, links), strict=True) if to == "-"]
+    if len(printed) > 1:
         raise typer.BadParameter(
-            "--json - already writes a document to the standard output; write the incidents to a file",
-            param_hint="--incidents",
+            f"{printed[0]} - already writes to the standard output; give {printed[1]} a file",
+            param_hint=printed[1],
         )
     if live and len(files) > 1:
         raise typer.BadParameter(
@@ -228,7 +241,7 @@ def run(
             if len(files) == 1 and junit is None:
                 raise
             bench.fail(scenario.name, ex)
-    bench.write(json_to, incidents, junit)
+    bench.write(json_to, incidents, links, junit)
     raise typer.Exit(bench.code)
 
 
@@ -328,14 +341,17 @@ class _Bench:
         self.verdicts.append(Failed(name, str(error)))
         self.code = max(self.code, exit_code(error))
 
-    def write(self, json_to: str, incidents: str, junit: Path | None) -> None:
-        """Write results and incidents of all finished scenarios, and JUnit XML.
+    def write(self, json_to: str, incidents: str, links: str, junit: Path | None) -> None:
+        """Write results, incidents and counters of links of all finished scenarios, and JUnit XML.
 
         The JSON documents of several scenarios are written one after the other.
         """
-        results = "".join(result.to_json() for result in self.done)
-        told = "".join(result.incidents_json() for result in self.done)
-        for target, text in ((json_to, results), (incidents, told)):
+        from railyard.cli.scenarios.link_counters import links_csv
+
+        results = "".join(result.to_json() for result in self.done) if json_to else ""
+        told = "".join(result.incidents_json() for result in self.done) if incidents else ""
+        counters = links_csv(self.done) if links else ""
+        for target, text in ((json_to, results), (incidents, told), (links, counters)):
             if target == "-":
                 typer.echo(text, nl=False)
             elif target:

@@ -101,7 +101,7 @@ def test_a_rank_that_gives_up_is_no_wrong_data(railyard: Railyard, write: Write,
     code, out, _ = railyard("sweep", path, "--seeds", "1", "--jobs", "1", "--out", tmp_path / "out")
     (run,) = study(tmp_path / "out").values()
     assert (code, run["status"]) == (1, "gave-up")
-    assert str(run["trouble"]).startswith("rank 0 gave up on rank 1")
+    assert str(run["trouble"]).startswith("job far: rank 0 gave up on rank 1")
     assert "far.completion_us" not in run
     assert "near.completion_us" in run
     assert "wrong" not in out

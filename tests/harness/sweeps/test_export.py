@@ -79,7 +79,7 @@ def test_the_one_liners_of_the_guide_say_what_they_promise(railyard: Railyard, f
             for comment, program in programs
         }
 
-    of_result, of_table = one_liners()
+    of_result, of_table, of_incidents = one_liners()
     said = answers(of_result, result)
     document = json.loads(result)
     assert said["whether all assertions hold"] == "false"
@@ -95,3 +95,8 @@ def test_the_one_liners_of_the_guide_say_what_they_promise(railyard: Railyard, f
     assert json.loads(said["number of runs by status"]) == {"right": 4, "fails": 4}
     slowest = max(json.loads(table), key=lambda record: record["completion_us"])
     assert said["the slowest run"].split()[-1] == str(slowest["completion_us"])
+    incidents = railyard("run", folder.parent / "scenario.yaml", "--incidents", "-", "--no-report")[1]
+    metrics = json.loads(result)["metrics"]
+    assert answers(of_incidents, incidents)["jobs that a fault halted or slowed, with their times"] == (
+        f'"cut","job",{metrics["cut.completion_us"]},{metrics["healthy.completion_us"]}'
+    )
