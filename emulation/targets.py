@@ -60,7 +60,8 @@ def find_target(fabric: Fabric, kind: str, name: str | int, source: str | None =
     includes all circuits that may be set up over these. `npu` and `gpu` are synonyms. A board is the NPUs
     that differ in the first dimension only; a domain is the GPUs of a high-bandwidth domain, idle GPUs
     included, with their NICs; a plane is a set of low-radix switches of a rack joined by links. Boards,
-    domains and planes are numbered from 0.
+    domains and planes are numbered from 0. A group is the nodes of a user's graph whose attribute `group`
+    has this value, such as a server or a rack.
     """
     if source is not None and kind != "direction":
         raise _missing(fabric, f"{kind} {name} from {source}", "only a direction is from somewhere")
@@ -209,6 +210,19 @@ def _group(
     return _nodes(fabric, f"{kind} {number}", groups[number])
 
 
+def _named_group(fabric: Fabric, word: str | int, _: str | None) -> Target:
+    nodes = [node for node in fabric.nodes if node.group == word]
+    if not nodes:
+        groups = list(dict.fromkeys(node.group for node in fabric.nodes if node.group))
+        remedy = (
+            f"its groups are {', '.join(groups[:8])}{' ...' * (len(groups) > 8)}"
+            if groups
+            else "its nodes have no attribute `group`; take another target"
+        )
+        raise _missing(fabric, f"group named {word!r}", remedy)
+    return _nodes(fabric, f"group {word}", nodes)
+
+
 def _planes(fabric: Fabric) -> Sequence[Sequence[Node]]:
     return planes(fabric) or nic_planes(fabric)
 
@@ -224,6 +238,7 @@ TARGET_KINDS: Mapping[str, TargetKind] = MappingProxyType(
         "board": TargetKind(partial(_group, "board", boards), numbered=True),
         "domain": TargetKind(partial(_group, "domain", domains), numbered=True),
         "plane": TargetKind(partial(_group, "plane", _planes), numbered=True),
+        "group": TargetKind(_named_group),
         "circuit": TargetKind(_circuit),
     }
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, create_model, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from emulation.faults import EVENTS, Parameter
 from emulation.targets import TARGET_KINDS
@@ -14,10 +14,19 @@ from harness.scenario.topology import Model, Positive
 __all__ = ["Fault"]
 
 
+def _during_the_run(at_us: Any) -> Any:
+    if at_us == 0 and not isinstance(at_us, bool):
+        raise ValueError(
+            "0 is the begin of the run, and a fault happens during it; give a time such as 0.001, and a later "
+            "`at_us:` to jobs that shall find the fault repaired around"
+        )
+    return at_us
+
+
 class _Fault(Model):
     """Keys of every fault; the key `from` is the sending node of a direction of a link."""
 
-    at_us: Positive
+    at_us: Annotated[Positive, BeforeValidator(_during_the_run)]
     event: Literal[*EVENTS] = "down"  # pyright: ignore[reportInvalidTypeForm]
     source: Annotated[str | None, Field(alias="from")] = None
 
@@ -65,6 +74,13 @@ def _parameter_type(parameter: Parameter) -> Any:
     return Annotated[float | None, Field(gt=0, le=parameter.most, allow_inf_nan=False)]
 
 
+def _target_type(kind: str, *, numbered: bool) -> Any:
+    """Return the type of a target's key: a name or a number from 0, or None."""
+    value = (Annotated[int, Field(ge=0)] if numbered else str) | None
+    # Excluded from the scenario's hash unless given, so that older scenarios keep their hash.
+    return Annotated[value, Field(exclude_if=lambda value: value is None)] if kind == "group" else value
+
+
 if TYPE_CHECKING:
 
     class Fault(_Fault):
@@ -83,7 +99,7 @@ else:
         __base__=_Fault,
         __doc__="A fault of a scenario: its time, its event with parameters, and its target.",
         **{
-            kind: ((Annotated[int, Field(ge=0)] if target.numbered else str) | None, None)
+            kind: (_target_type(kind, numbered=target.numbered), None)
             for kind, target in TARGET_KINDS.items()
         },
         **{key: (_parameter_type(parameter), None) for key, parameter in _EVENT_PARAMETERS.items()},

@@ -3,10 +3,11 @@
 
 from functools import cache
 
+import networkx as nx
 import pytest
 
 from emulation.targets import Target, find_target
-from topologies import Fabric, TopologyError, hpn, rail_only, ub_pod, ub_rack_clos, ub_rack_lrs
+from topologies import Fabric, TopologyError, from_graph, hpn, rail_only, ub_pod, ub_rack_clos, ub_rack_lrs
 
 rack = cache(ub_rack_lrs)
 pod = cache(ub_pod)
@@ -34,6 +35,25 @@ def test_a_board_is_its_npus_and_not_the_spare() -> None:
     assert board.hosts == tuple(f"npu{i}" for i in range(8))
     assert touched(rack(), board) == set(board.hosts)
     assert len(board.links) == 28 + 8 * 7 + 8 * 4
+
+
+def test_a_group_is_the_nodes_of_a_graph_with_this_attribute() -> None:
+    graph = nx.Graph()
+    for server in (0, 1):
+        graph.add_node(f"nvswitch{server}", kind="switch", group=f"server{server}")
+        graph.add_nodes_from((f"gpu{server}.0", f"gpu{server}.1"), group=f"server{server}")
+        graph.add_edges_from((f"nvswitch{server}", f"gpu{server}.{rank}") for rank in (0, 1))
+    graph.add_node("tor", kind="switch")
+    graph.add_edges_from(("tor", f"gpu{server}.{rank}") for server in (0, 1) for rank in (0, 1))
+    fabric = from_graph(graph, "two-servers")
+    target = find_target(fabric, "group", "server1")
+    assert target.nodes == ("nvswitch1", "gpu1.0", "gpu1.1")
+    assert target.hosts == ("gpu1.0", "gpu1.1")
+    assert touched(fabric, target) == {"nvswitch1", "gpu1.0", "gpu1.1"}
+    with pytest.raises(TopologyError, match="no group named 'server2'; its groups are server0, server1"):
+        find_target(fabric, "group", "server2")
+    with pytest.raises(TopologyError, match="its nodes have no attribute `group`; take another target"):
+        find_target(rack(), "group", "server0")
 
 
 def test_boards_are_counted_pod_by_pod_and_rack_by_rack() -> None:
