@@ -17,8 +17,8 @@ __all__ = ["Fault"]
 def _during_the_run(at_us: Any) -> Any:
     if at_us == 0 and not isinstance(at_us, bool):
         raise ValueError(
-            "0 is the begin of the run, and a fault happens during it; give a time such as 0.001, and a later "
-            "`at_us:` to jobs that shall find the fault repaired around"
+            "0 is the begin of the run, and a fault happens during it; give a time such as 0.001, and jobs a "
+            "later `at_us:` if their routes shall avoid the fault from the start"
         )
     return at_us
 

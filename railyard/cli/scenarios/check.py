@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import complain, exit_code, out
+from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ _MAX_SEARCHED_PAIRS = 20_000
 
 EXAMPLES = """
 railyard check experiments/01_first_train/scenario.yaml
+railyard check experiments/*/scenario.yaml
 """
 
 
@@ -93,46 +95,70 @@ def _graphs(ready: Prepared) -> Iterator[str]:
             yield f"jobs {', '.join(share.name for share in plan.shares)} share members"
 
 
-def check(file: Annotated[Path, typer.Argument(help="scenario file, or a name of `railyard list`")]) -> None:
-    """Check the keys, fabric, faults, collective, routes and study of a scenario without running it.
+def check(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="scenario files, or names of `railyard list`")
+    ],
+) -> None:
+    """Check the keys, fabric, faults, collective, routes and study of scenarios without running them.
 
     The schedules of your own collectives are proved: each NPU ends with the data that the collective
     promises.
 
     The memory of a run is estimated; `railyard run` refuses a run that needs more than this machine has.
 
-    Every error is printed with FILE:LINE and a remedy. Exit code 2: there is an error.
+    Every error is printed with FILE:LINE and a remedy; the files after it are still checked. Exit code 2:
+    there is an error.
     """
+    from harness.scenario.library import file_of
+
+    code = 0
+    for file in files:
+        try:
+            _check(file_of(file))
+        except RailyardError as ex:
+            if len(files) == 1:
+                raise
+            complain(str(ex))
+            code = max(code, exit_code(ex))
+    raise typer.Exit(code)
+
+
+def _check(file: Path) -> None:
     from harness.run.estimated_memory import available_bytes, estimated_bytes, in_words, whole_bytes
+    from harness.run.observation.incidents import first_names
     from harness.run.prepare import prepare
     from harness.run.proof import prove_own
-    from harness.scenario.library import file_of
     from harness.scenario.loader import load
     from harness.sweeps.plan import check_study
 
-    file = file_of(file)
     scenario, document = load(file)
-    console = out()
     points = None if scenario.study is None else check_study(scenario, document)
     prepared = prepare(scenario, document)
-    proofs = list(prove_own(prepared, document))
+    lines: dict[str, list[str]] = {}  # names of variants by line
     for ready in prepared:
-        cycles = "cycles allowed" if ready.variant.cycles_allowed else "no cycle"
-        entries = sum(len(own) for own in ready.plan.entries.values())
-        console.print(
-            f"{ready.variant.name}: {len(ready.fabric.nodes)} nodes, {len(ready.fabric.links)} links, "
-            f"{entries} table entries, {cycles} under {ready.plan.rules}, "
-            f"bound {ready.bound_ps / 10**6:.3f} µs",
-            markup=False,
-            soft_wrap=True,
-        )
-        for line in (*_lanes(ready.plan), *_single_paths(ready.plan), *_graphs(ready)):
-            console.print(f"{ready.variant.name}: {line}", markup=False, soft_wrap=True)
-    for line in proofs:
-        console.print(line, markup=False, soft_wrap=True)
+        for line in _lines(ready):
+            lines.setdefault(line, []).append(ready.variant.name)
+    printed = [f"{first_names(names)}: {line}" for line, names in lines.items()]
+    printed += prove_own(prepared, document)
     if points is not None:
-        console.print(f"study: {points} points, see `railyard sweep`", markup=False, soft_wrap=True)
+        printed.append(f"study: {points} points, see `railyard sweep`")
     free = available_bytes()
     lacks = f"; this machine has {in_words(free)} left" if free and free < estimated_bytes(prepared) else ""
-    console.print(f"memory: about {in_words(whole_bytes(prepared))}{lacks}", markup=False, soft_wrap=True)
-    console.print(f"{file}: good", markup=False, soft_wrap=True)
+    printed += [f"memory: about {in_words(whole_bytes(prepared))}{lacks}", f"{file}: good"]
+    console = out()
+    for line in printed:
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _lines(ready: Prepared) -> Iterator[str]:
+    """Yield lines about the fabric, plan and traffic of a variant."""
+    cycles = "cycles allowed" if ready.variant.cycles_allowed else "no cycle"
+    entries = sum(len(own) for own in ready.plan.entries.values())
+    yield (
+        f"{len(ready.fabric.nodes)} nodes, {len(ready.fabric.links)} links, {entries} table entries, "
+        f"{cycles} under {ready.plan.rules}, bound {ready.bound_ps / 10**6:.3f} µs"
+    )
+    yield from _lanes(ready.plan)
+    yield from _single_paths(ready.plan)
+    yield from _graphs(ready)

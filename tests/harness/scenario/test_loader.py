@@ -66,7 +66,7 @@ def test_numbers_keep_their_value_and_lose_their_spelling(write: Write):
         ("faults: [{link: npu0-npu1}]\n", ":3: faults[0].at_us is missing; add `at_us:`"),
         (
             "faults: [{at_us: 0, link: npu0-npu1}]\n",
-            ":3: faults[0].at_us: 0 is the begin of the run, and a fault happens during it",
+            ":3: faults[0].at_us: 0 is the begin of the run, and a fault",
         ),
         ("variants: []\n", ":3: variants is empty; give at least 1"),
         ("variants: [{name: a}, {name: a}]\n", ":3: two variants are called 'a'; give each a different name"),
