@@ -4,6 +4,7 @@
 A verb imports what it needs when it is called, so that `--help` is fast.
 
 options     options that several verbs share
+completion  completion of names by a shell
 display/    tables, progress, summaries, frames and journeys on the terminal
 files/      railyard bundle, export, import
 fabrics/    railyard show, scan, up, clean

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from railyard.cli.completion import nodes as node_names
 from railyard.cli.display.screen import out, tell
 from railyard.cli.display.table import print_table
 from railyard.cli.options import TOPOLOGY, Dims, Parameters
@@ -32,7 +33,10 @@ def show(
     topology: Annotated[str, TOPOLOGY],
     dims: Dims = "",
     param: Parameters = None,
-    node: Annotated[str, typer.Option(help="show address, device id and ports of this node")] = "",
+    node: Annotated[
+        str,
+        typer.Option(help="show address, device id and ports of this node", autocompletion=node_names),
+    ] = "",
     json: Annotated[bool, typer.Option("--json", help="print the whole fabric as JSON")] = False,
     svg: Annotated[Path | None, typer.Option(help="draw the fabric as SVG to this file")] = None,
 ) -> None:

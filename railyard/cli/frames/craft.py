@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railyard.cli.completion import links, nodes
 from railyard.cli.display.screen import out
 from railyard.cli.options import TOPOLOGY, Dims, Parameters
 
@@ -43,9 +44,14 @@ OUTPUT = "Output"
 
 def craft(
     topology: Annotated[str, TOPOLOGY],
-    source: Annotated[str, typer.Option("--from", metavar="NODE", help="node that sends the frame")],
+    source: Annotated[
+        str, typer.Option("--from", metavar="NODE", help="node that sends the frame", autocompletion=nodes)
+    ],
     destination: Annotated[
-        str, typer.Option("--to", metavar="NODE", help="node to which the frame is addressed")
+        str,
+        typer.Option(
+            "--to", metavar="NODE", help="node to which the frame is addressed", autocompletion=nodes
+        ),
     ],
     dims: Dims = "",
     param: Parameters = None,
@@ -122,6 +128,7 @@ def craft(
         typer.Option(
             metavar="LINK",
             help="a link that is down although the tables still use it; may be repeated",
+            autocompletion=links,
             rich_help_panel=ROUTE,
         ),
     ] = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railyard.cli.completion import links
 from railyard.cli.display.screen import out
 from railyard.cli.options import TOPOLOGY, Dims, Parameters
 
@@ -50,7 +51,9 @@ def follow(
     cut: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="LINK", help="a link that is down although the tables still use it; may be repeated"
+            metavar="LINK",
+            help="a link that is down although the tables still use it; may be repeated",
+            autocompletion=links,
         ),
     ] = None,
     explain: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railyard.cli.completion import scenarios
 from railyard.cli.display.screen import complain, exit_code, out
 from topologies.errors import RailyardError
 
@@ -97,7 +98,12 @@ def _graphs(ready: Prepared) -> Iterator[str]:
 
 def check(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="scenario files, or names of `railyard list`")
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="scenario files, or names of `railyard list`",
+            autocompletion=scenarios,
+        ),
     ],
 ) -> None:
     """Check the keys, fabric, faults, collective, routes and study of scenarios without running them.

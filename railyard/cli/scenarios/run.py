@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
+from railyard.cli.completion import links as link_names
+from railyard.cli.completion import scenarios, variants
 from railyard.cli.display.screen import complain, exit_code, progress
 from railyard.cli.options import MachinesFile, Seed, Switch, TestbedKind, page_server, resized
 from topologies.errors import RailyardError
@@ -60,6 +62,7 @@ def run(
         typer.Argument(
             metavar="FILE...",
             help="scenario files or names of `railyard list`, a bundle, or files for `railyard import`",
+            autocompletion=scenarios,
         ),
     ],
     testbed: Annotated[
@@ -93,7 +96,11 @@ def run(
     ] = "",
     pcap: Annotated[
         list[str] | None,
-        typer.Option(metavar="LINK", help="record this link in OUT/VARIANT-LINK.pcap; may be repeated"),
+        typer.Option(
+            metavar="LINK",
+            help="record this link in OUT/VARIANT-LINK.pcap; may be repeated",
+            autocompletion=link_names,
+        ),
     ] = None,
     seed: Seed = None,
     variant: Annotated[
@@ -101,6 +108,7 @@ def run(
         typer.Option(
             metavar="NAME",
             help="run only this variant, with the assertions about it; may be repeated; unless given, all",
+            autocompletion=variants,
         ),
     ] = None,
     folder: Annotated[
@@ -150,6 +158,7 @@ def run(
             metavar="LINK",
             help="keep frames of this link, or of `all` links, in the recording; may be repeated; unless "
             "given, of all links of a small fabric, else of the links of faults",
+            autocompletion=link_names,
         ),
     ] = None,
     live: Annotated[
@@ -215,19 +224,19 @@ def run(
             f"the folder {trace.parent} does not exist; create it first", param_hint="--trace"
         )
     files = scenarios_of(files, folder, quiet=bench.quiet)
-    scenarios: list[tuple[Path, Scenario, Document]] = []
+    loaded: list[tuple[Path, Scenario, Document]] = []
     for file in files:
         try:
             scenario, document = load(file)
             scenario = resized(scenario, dims) if dims else scenario
-            scenarios.append((file, only(scenario, variant) if variant else scenario, document))
+            loaded.append((file, only(scenario, variant) if variant else scenario, document))
         except RailyardError as ex:
             if junit is None:
                 raise
             bench.fail(str(file), ex)
-    _check_names([scenario.name for _, scenario, _ in scenarios])
+    _check_names([scenario.name for _, scenario, _ in loaded])
     chosen = [word for name in variant or () for word in ("--variant", name)]
-    for file, scenario, document in scenarios:
+    for file, scenario, document in loaded:
         own = scenario.seed if seed is None else seed
         given = ["--seed", str(own), *bench.choice.options, *(["--dims", dims] if dims else []), *chosen]
         command = shlex.join(["railyard", "run", str(file), *given])

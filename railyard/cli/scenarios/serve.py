@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railyard.cli.completion import scenarios, variants
 from railyard.cli.display.screen import out, tell
 from railyard.cli.options import Seed, page_server
 from topologies.errors import RailyardError
@@ -35,10 +36,12 @@ def serve(
         typer.Argument(
             metavar="FILE|RESULT|BUNDLE",
             help="scenario file or name, recording, folder of results with a recording, or bundle",
+            autocompletion=scenarios,
         ),
     ],
     variant: Annotated[
-        list[str] | None, typer.Option(help="variant to run or to replay; may be repeated; else all")
+        list[str] | None,
+        typer.Option(help="variant to run or to replay; may be repeated; else all", autocompletion=variants),
     ] = None,
     seed: Seed = None,
     host: Annotated[

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from railyard.cli.completion import fail_kinds, scenarios, variants
 from railyard.cli.display.screen import MACHINE, counting, tell
 from railyard.cli.options import Seed
 
@@ -49,7 +50,12 @@ class Combine(StrEnum):
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(help="scenario file or name; its key `study:` may have the axes")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="scenario file or name; its key `study:` may have the axes", autocompletion=scenarios
+        ),
+    ],
     axes: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,6 +70,7 @@ def sweep(
         typer.Option(
             metavar="KIND",
             help="let each `link`, `switch` or `npu` fail in turn, or N random pairs of links (`pair:N`)",
+            autocompletion=fail_kinds,
         ),
     ] = None,
     faults: Annotated[
@@ -99,7 +106,8 @@ def sweep(
     variant: Annotated[
         list[str] | None,
         typer.Option(
-            help="variant to run; may be repeated; unless given, all, or with --fail-each all with a fault"
+            help="variant to run; may be repeated; unless given, all, or with --fail-each all with a fault",
+            autocompletion=variants,
         ),
     ] = None,
     allow_stopped: Annotated[

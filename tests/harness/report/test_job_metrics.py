@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What faults cost each job: beside the variant without faults, in Python, on the terminal and in files."""
+"""Losses of jobs by faults, beside the variant without faults: in Python, on the terminal and in files."""
 
 import json
 from collections.abc import Callable
@@ -91,10 +91,10 @@ def test_the_command_says_which_jobs_lose_and_never_the_time_of_a_halt(
     assert f"{round(halt, 3):,}" not in out
     slow = json.loads(told.read_text())["variants"]["slow"][0]
     assert (slow["blast_radius"]["slower_jobs"], slow["blast_radius"]["halted_jobs"]) == (1, 0)
-    near = next(job for job in slow["jobs"] if job["job"] == "near")
-    assert (near["halted"], near["reference"]) == (False, "healthy")
-    assert near["slowdown"] == pytest.approx(near["completion_us"] / near["reference_us"], abs=1e-6)
+    slowed = next(job for job in slow["jobs"] if job["job"] == "near")
+    assert (slowed["halted"], slowed["reference"]) == (False, "healthy")
+    assert slowed["slowdown"] == pytest.approx(slowed["completion_us"] / slowed["reference_us"], abs=1e-6)
     page = (tmp_path / "out" / "report.html").read_text()
     assert "job near halts" in page
-    assert f"job near takes {near['slowdown']:.2f} times as long as in healthy" in page
+    assert f"job near takes {slowed['slowdown']:.2f} times as long as in healthy" in page
     assert f'<td class="n">{halt:.3f}</td>' not in page

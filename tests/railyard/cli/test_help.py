@@ -103,6 +103,47 @@ def test_shells_complete_names_of_topologies(shell: str, words: dict[str, str]) 
     assert "slim-fly" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("show full-mesh --dims 2x4 --node npu1", ["npu1"]),
+        ("craft full-mesh --dims 2x4 --from npu0 --to npu6", ["npu6"]),
+        ("craft full-mesh --dims 2x4 --cut npu0-npu2", ["npu0-npu2"]),
+        ("run mine.yaml --variant c", ["cold", "cut"]),
+        ("run mine.yaml --variant cut --variant h", ["healthy"]),
+        ("sweep mine.yaml --variant cu", ["cut"]),
+        ("sweep mine.yaml --fail-each s", ["switch"]),
+        ("run mine.yaml --pcap npu1-", ["npu1-npu3"]),
+        ("run m", ["mine.yaml", "more/", "moe-dispatch", "moe-iteration"]),
+        ("check more/", ["more/other.yaml"]),
+        # A mistake gives no names, and no error in the middle of a line.
+        ("run wrong.yaml --variant c", []),
+        ("run none.yaml --variant c", []),
+        ("show nosuch --node npu", []),
+    ],
+)
+def test_shells_complete_names_of_the_fabric_and_the_scenario(
+    line: str, expected: list[str], tmp_path: Path
+) -> None:
+    text = "name: mine\ntopology: {name: full-mesh, dims: [2, 2]}\n"
+    names = "variants: [{name: healthy}, {name: cold}, {name: cut}]\n"
+    (tmp_path / "mine.yaml").write_text(text + names)
+    (tmp_path / "wrong.yaml").write_text(text.replace("full-mesh", "none") + names)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "other.yaml").write_text(text)
+    (tmp_path / "me.txt").write_text("")
+    words = f"railyard {line}"
+    count = str(len(words.split()) - 1)
+    environment = {
+        **os.environ,
+        "_RAILYARD_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": count,
+    }
+    done = subprocess.run([COMMAND], env=environment, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.stdout.split(), done.stderr) == (expected, "")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_turns_completion_on(shell: str) -> None:
     environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
