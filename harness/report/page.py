@@ -33,7 +33,7 @@ from harness.report.job_metrics import jobs_table
 from harness.report.markup import shown, table
 from harness.report.own_cells import cells_html
 from harness.report.picture import link_use
-from harness.report.results import Result
+from harness.report.results import Bound, Result
 from harness.report.sources import citations
 from harness.run.observation.queue_recorder import MAX_FLOWS, MAX_QUEUES
 from harness.run.observation.variant_run import VariantRun
@@ -251,15 +251,25 @@ def _panel(index: int, caption: str, svg: str) -> str:
 
 
 def _bounds(scenario: Scenario, result: Result) -> list[str]:
-    """Return a list of lower bounds of each variant's collectives; the largest is the mark in the chart."""
-    lines = [
-        f"<li>{escape(' '.join(filter(None, [variant.label, bound.job])))}: {bound.us:,.3f} µs: "
-        f"{escape(bound.bound)}</li>"
-        for variant in scenario.variants
-        for bound in result.bounds.get(variant.name, ())
-    ]
-    head = "<p>Lower bounds of the collectives, the largest first:</p>"
-    return [head, "<ul>", *lines, "</ul>"] if lines else []
+    """Return lists of lower bounds of the variants' collectives; the largest is the mark in the chart.
+
+    Variants with the same bounds share a list.
+    """
+    labels: dict[tuple[Bound, ...], list[str]] = {}
+    for variant in scenario.variants:
+        if bounds := result.bounds.get(variant.name, ()):
+            labels.setdefault(bounds, []).append(variant.label)
+    if not labels:
+        return []
+    parts = ["<p>Lower bounds of the collectives, the largest first:</p>"]
+    for bounds, named in labels.items():
+        lines = [
+            f"<li>{escape(f'{bound.job}: ' * bool(bound.job))}{bound.us:,.3f} µs: {escape(bound.bound)}</li>"
+            for bound in bounds
+        ]
+        parts += [f"<p>{escape(', '.join(named))}:</p>"] if len(labels) > 1 else []
+        parts += ["<ul>", *lines, "</ul>"]
+    return parts
 
 
 def _jobs(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:

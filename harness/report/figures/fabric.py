@@ -29,6 +29,7 @@ MAX_LINKS = 6000
 
 # Number of letters that fit into a circle.
 SHORT_NAME = 4
+LONGEST_LABEL = 6
 
 # SVG attributes of links in a drawing without loads.
 PLAIN = 'stroke-width="0.9" stroke-opacity="0.45"'
@@ -153,8 +154,14 @@ def _label(node: Node, *, own_name: bool) -> str:
 
     A node that can be a member has its index as label. A switch has the numbers of its name: `n3` for
     lrs0p1n3, `0l1` for rail0l1, `0.1.2` for tor0.1.2, a letter and a number for other switches. With
-    `own_name` a switch has its whole name if it is short, else the first letter and the numbers of its name.
+    `own_name` a switch has its whole name if it is short, else the first letter and the numbers of its name;
+    a node whose name has several words has the initial and the number of each, as `s0g2` for srv0-gpu2.
     """
+    if own_name and len(node.name) > SHORT_NAME and re.search(r"[-_]", node.name):
+        words = re.findall(r"([A-Za-z])[A-Za-z]*(\d*)", node.name)
+        label = "".join(initial + number for initial, number in words)
+        if 0 < len(label) <= LONGEST_LABEL:
+            return label
     if node.kind.member:
         return str(node.index)
     if own_name:

@@ -5,6 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 from itertools import combinations
 
+import networkx as nx
 import pytest
 
 from harness.report.figures.comparison_charts import Samples, distributions_svg
@@ -12,7 +13,7 @@ from harness.report.figures.deadlock_cycle import LABEL_HEIGHT, LABEL_WIDTH, cyc
 from harness.report.figures.fabric import fabric_svg
 from harness.report.figures.run_charts import STUB, Bar, Curve, bars_svg, timeline_svg
 from harness.run.saturation import saturate
-from topologies import full_mesh
+from topologies import from_graph, full_mesh
 from topologies.families.registry import build
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -103,6 +104,22 @@ def test_links_of_a_graph_at_full_load_are_thinner_the_more_there_are() -> None:
         return max(float(path.get("stroke-width", 0)) for path in busy)
 
     assert width("hyperx") > width("slim-fly") > width("ub-rack") > 1
+
+
+def test_nodes_with_names_of_several_words_have_the_initial_and_the_number_of_each() -> None:
+    graph = nx.Graph()
+    for server in (0, 1):
+        graph.add_node(f"srv{server}-nvsw", kind="switch")
+        graph.add_edges_from((f"srv{server}-nvsw", f"srv{server}-gpu{rank}") for rank in (0, 1))
+        graph.add_edges_from((f"srv{server}-gpu{rank}", f"tor-p0r{rank}") for rank in (0, 1))
+    graph.add_nodes_from([f"tor-p0r{rank}" for rank in (0, 1)], kind="switch")
+    graph.add_node("spine0", kind="switch")
+    graph.add_edges_from((f"tor-p0r{rank}", "spine0") for rank in (0, 1))
+    root = ET.fromstring(fabric_svg(from_graph(graph, "own")))
+    titles = [circle.findtext(f"{SVG}title") for circle in root.iter(f"{SVG}circle")]
+    labels = dict(zip(titles, (text.text for text in root.iter(f"{SVG}text")), strict=True))
+    assert (labels["srv1-gpu0"], labels["srv0-nvsw"], labels["tor-p0r1"]) == ("s1g0", "s0n", "tp0r1")
+    assert len(set(labels.values())) == len(labels)
 
 
 def test_labels_of_a_saturated_deadlock_cover_neither_each_other_nor_a_node() -> None:

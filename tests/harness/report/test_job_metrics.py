@@ -96,5 +96,15 @@ def test_the_command_says_which_jobs_lose_and_never_the_time_of_a_halt(
     assert slowed["slowdown"] == pytest.approx(slowed["completion_us"] / slowed["reference_us"], abs=1e-6)
     page = (tmp_path / "out" / "report.html").read_text()
     assert "job near halts" in page
+    # The bounds of all three variants are the same, so they stand there once.
+    bounds = page[page.index("Lower bounds") : page.index("Data that arrived")]
+    assert bounds.count("near: ") == len(bounds_of_near(scenario))
+    assert "healthy" not in bounds
     assert f"job near takes {slowed['slowdown']:.2f} times as long as in healthy" in page
     assert f'<td class="n">{halt:.3f}</td>' not in page
+
+
+def bounds_of_near(scenario: Path) -> list[dict[str, object]]:
+    """Bounds of the job `near` in one variant."""
+    result = railyard.run(scenario, variant="healthy")
+    return [bound for bound in result.bounds() if bound["job"] == "near"]
