@@ -76,7 +76,7 @@ def _parameter_type(parameter: Parameter) -> Any:
 
 def _target_type(kind: str, *, numbered: bool) -> Any:
     """Return the type of a target's key: a name or a number from 0, or None."""
-    value = (Annotated[int, Field(ge=0)] if numbered else str) | None
+    value: Any = Annotated[int | None, Field(ge=0)] if numbered else str | None
     # Excluded from the scenario's hash unless given, so that older scenarios keep their hash.
     return Annotated[value, Field(exclude_if=lambda value: value is None)] if kind == "group" else value
 
