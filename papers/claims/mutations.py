@@ -20,7 +20,10 @@ __all__ = ["Turn", "changed", "jobs_of", "mutated", "turns_everywhere"]
 @final
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A claim's row, and its value and verdict under the mutation; `value` is NaN without a figure."""
+    """Effect of a mutation on a claim: the row without the mutation, and the value and verdict under it.
+
+    `value` is NaN if the mutated check gives no value.
+    """
 
     row: Row
     value: float

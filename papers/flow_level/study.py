@@ -59,7 +59,8 @@ class Released:
     slowdown: float
 
 
-# Means over the jobs of a log, computed here from the logs that LumosCore's authors released for load 2000.
+# Means over all jobs, computed here from the logs that LumosCore's authors released for "load 2000", a
+# setting of their simulator; one log for each fabric.
 PAPER: Mapping[str, Released] = {
     "ideal": Released(34741.7, 12413.0, 1.0),
     "leaf-centric, tau 2": Released(34744.8, 12415.6, 1.0000143),

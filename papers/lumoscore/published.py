@@ -24,7 +24,7 @@ TARGET = 0.1  # target planning time, as a share of AUTHORS
 
 @final
 class Change(StrEnum):
-    """Kinds of changes of demand. Jobs use nine tenths of all ports; in `full`, demand fills all ports."""
+    """Kinds of changes of demand. In `full`, jobs use all ports; in all other kinds, nine tenths of them."""
 
     job = "one job goes, another comes"
     first = "all circuits, from nothing"

@@ -186,7 +186,7 @@ def _emulated_us(case: Case, fabric: Fabric, seed: int) -> float:
     seen = observe(ready, seed)
     if seen.correct_nodes != seen.nodes:
         raise ModelError(
-            f"{case.shape} {case.kind} of {case.elements} elements: {seen.first_wrong}",
+            f"{case.shape} {case.kind} of {case.elements} elements ended with wrong data: {seen.first_wrong}",
             remedy="correct the emulation; only times of runs with right data are compared",
         )
     return seen.completion_ps / 1e6

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interconnects for collectives: an NPU's lanes in each dimension, and the ways to carry data along it.
+"""Interconnects for collectives: an NPU's lanes in each dimension, and the routes of data along it.
 
-An interconnect has resources and ways. A resource is a number of lanes of each NPU, in each direction. A way
-is a list of resources that together carry a stage of a collective along a dimension. The dimensions are x and
-y (in the rack), z and w (racks of a Pod), pod, and dcn.
+An interconnect has resources and routes (`Way`). A resource is a number of lanes of each NPU, in each
+direction. A route is a list of resources that together carry a stage of a collective along a dimension. The
+dimensions are x and y (in the rack), z and w (racks of a Pod), pod, and dcn.
 
 A collective over several dimensions goes through them one after the other. Its data are split over orders of
-the dimensions and over ways, so that the busiest resource is least busy. A small linear program finds the
+the dimensions and over routes, so that the busiest resource is least busy. A small linear program finds the
 split (derived here: the multi-ring split and the borrowing of idle links of UB-Mesh §5.1, in the limit of
 many rings).
 
@@ -79,7 +79,7 @@ class Use(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """Use of a resource by a way."""
+    """A resource on a route, and the kind of its use, which decides its load."""
 
     resource: str
     use: Use
@@ -91,14 +91,14 @@ Way = tuple[Leg, ...]
 @final
 @dataclass(frozen=True, eq=False)
 class Interconnect:
-    """Lanes of an NPU, and the ways along each dimension.
+    """Lanes of an NPU, and the routes along each dimension, from which `share` finds a collective's time.
 
     A resource is a group of an NPU's lanes with a common load, such as its lanes to switches of the rack.
 
     Attributes:
         name: name of the interconnect.
         lanes: lanes of an NPU, by name of the resource.
-        ways: ways to carry a stage of a collective, by dimension.
+        ways: routes for a stage of a collective, by dimension; data are split over them.
         sizes: number of nodes of a line, by dimension.
     """
 
@@ -172,7 +172,7 @@ class Interconnect:
     def _least(self, columns: Sequence[dict[str, float]]) -> float:
         """Return the load of the busiest resource when data are split over `columns` in the best way.
 
-        A column has the load of each resource if all data take one way.
+        A column has the load of each resource if all data take one route.
         """
         if len(columns) == 1:
             return max(load / self.lanes[name] for name, load in columns[0].items())

@@ -111,11 +111,13 @@ def fit_prices(
     clos_share: float = CLOS_NETWORK_SHARE,
     ub_mesh_share: float = UB_MESH_NETWORK_SHARE,
 ) -> Prices:
-    """Return prices with a node and an LRS lane fitted to the network's share of the cost of both networks.
+    """Return prices with which the network has a given share of the cost, in x64T Clos and in UB-Mesh.
+
+    The prices of a node and of an LRS lane are computed; all other prices are given.
 
     Args:
         pod: sizes of the SuperPod.
-        given: all other prices; None: the defaults.
+        given: all other prices; None: the default prices.
         clos_share: the network's share of the cost of x64T Clos.
         ub_mesh_share: the network's share of the cost of UB-Mesh.
 

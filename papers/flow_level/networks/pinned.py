@@ -51,10 +51,10 @@ class Pinned(Lit[_Held]):
     Args:
         cluster: shape of the cluster.
         spines: spines of each Pod, with a link to each leaf of the Pod.
-        cores: cores that the spines of equal number in all Pods share; 0 for two tiers and one Pod.
+        cores: cores joined to the spines of the same number in all Pods; 0 for two tiers and one Pod.
         uplink: capacity of a link between leaf and spine, in ports of an NPU.
         trunk: capacity of a link between spine and core, in ports of an NPU.
-        connections: connections between two NPUs, which share the amount evenly; each is a flow with a path.
+        connections: connections between two NPUs; each has an equal share of the bytes and a path of its own.
         seed: seed of the hash.
         name: name of the fabric.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LumosCore's changes of circuits against the fewest possible; loads of links from leaves to spines."""
+"""Compare LumosCore's changes of circuits with the fewest possible; load the links from leaves to spines."""
 
 from __future__ import annotations
 

@@ -14,14 +14,15 @@ __all__ = ["picture", "planning_time", "values"]
 
 
 def planning_time(note: Progress, repeats: int = 1, power: int = 0) -> Values:
-    """Return the figures of the check `planning-time`."""
+    """Measure the seconds to plan circuits on clusters of 16 to 256 Pods; `values` explains the arguments."""
     return values(clusters(lambda pods, share: note(f"{pods} Pods", share)), repeats, power)
 
 
 def values(result: Sequence[Cluster], repeats: int = 1, power: int = 0) -> Values:
-    """Return the figures for clusters in order of size.
+    """Return planning times in seconds, their growth, and the exact program's time divided by LumosCore's.
 
-    `repeats` and `power` are mutations: they multiply times by `repeats` * (Pods / fewest Pods) ** `power`.
+    `result` is in order of size. `repeats` and `power` are mutations of the claims: they multiply each time
+    by `repeats` * (Pods / fewest Pods) ** `power`.
     """
 
     def seconds(cluster: Cluster, change: Change) -> float:

@@ -18,7 +18,7 @@ _GENERATED = ((256, 64), (256, 32), (64, 64), (128, 16))
 
 
 def counts(note: Progress, part: int = 1) -> Values:
-    """Return the figures of the check `counts`."""
+    """Count the switches and transceivers of Table II, for 1 / `part` of its GPUs."""
     note("computing", 0.0)
     result = {}
     for gpus, radix in _SAVED:
@@ -47,7 +47,10 @@ def fabrics(note: Progress) -> Values:
 
 
 def savings(note: Progress, transceiver: tuple[float, float] | None = None) -> Values:
-    """Return the figures of the check `savings`."""
+    """Return the cost and power saved by rail-only, in percent, million $ and MW.
+
+    `transceiver` is the price in $ and the power in W of a transceiver; None: the paper's.
+    """
     note("computing", 0.0)
     result: dict[str, Measured | float] = {}
     pairs = []
@@ -76,7 +79,15 @@ def savings(note: Progress, transceiver: tuple[float, float] | None = None) -> V
 def collectives(
     note: Progress, domain: int = 8, large: int = 256, inside: int = 32, wider: float = 1
 ) -> Values:
-    """Return the figures of the check `collectives`."""
+    """Return the slowdown of All-to-All without spines, and the NICs' share of AllReduce, in percent.
+
+    Args:
+        note: progress callback.
+        domain: GPUs of a domain.
+        large: GPUs of a large domain.
+        inside: GPUs of a domain, for the NICs' share.
+        wider: factor of the bandwidth inside domains, for the slowdown by bandwidths alone.
+    """
     note("computing", 0.0)
     result: dict[str, Measured | float] = {"nic-share": 100 * nic_share(Grid(inside, 2))}
     for name, rates in (("A100", A100), ("H100", H100)):

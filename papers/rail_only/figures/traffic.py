@@ -29,7 +29,10 @@ _FABRICS = {
 
 
 def pxn(note: Progress, spines: bool = False) -> Values:
-    """Return the figures of the check `pxn`; with `spines`, on rail-optimised, not rail-only, fabrics."""
+    """Measure the use of PXN between rails: percentage of GPU pairs, and frames that switches pass on.
+
+    With `spines`, the fabrics are rail-optimised instead of rail-only.
+    """
     create = rail_optimised if spines else rail_only
     fabrics = {"mesh": create(4, 8), "tiers": create(16, 4, radix=8), "switch": create(8, 4, inside="switch")}
     result: dict[str, Measured | float] = {}
@@ -108,7 +111,15 @@ def placements(
     grid: tuple[int, int, int] = _LARGE,
     direct: tuple[int, int, int] = _LARGE,
 ) -> Values:
-    """Return the figures of the check `placements`."""
+    """Count frames across rails in training jobs, and the percentage of GPU pairs without or with TP traffic.
+
+    Args:
+        note: progress callback.
+        experts: run an All-to-All among all GPUs instead of the jobs.
+        algorithm: collectives of TP and DP, for the percentages on 3,072 GPUs.
+        grid: sizes of TP, DP and PP, for the percentages with `algorithm`.
+        direct: sizes of TP, DP and PP, for the percentage with direct collectives.
+    """
     runs = observed("12_placements/scenario.yaml", note, ("experts",) if experts else _LAYOUTS)
     result: dict[str, Measured | float] = {}
     for name in _LAYOUTS:

@@ -87,7 +87,10 @@ def _arrays(ready: Prepared, seen: Observation) -> float:
 def rings_figures(
     note: Progress, nodes: int = 8, fewer: tuple[int, ...] = (4, 6), *, borrowing: bool = True
 ) -> Values:
-    """Return the figures of the check `rings`."""
+    """Count the links used by the rings of a full mesh, and by the rings of a rack with borrowed idle links.
+
+    `nodes` is the size of the mesh; a mesh of a size in `fewer` has one directed ring less than other meshes.
+    """
     note("making rings", 0.0)
     cycles, matching = walecki(nodes)
     undirected, directed = rings(nodes, "undirected"), rings(nodes)
@@ -113,7 +116,7 @@ def rings_figures(
 
 
 def allreduce_board(note: Progress, nodes: int = 8) -> Values:
-    """Return the figures of the check `allreduce-board`."""
+    """Measure an AllReduce in a full mesh by rings, by bidirectional rings and directly, in D/B."""
     return {name: _arrays(*run) for name, run in _runs(_K8.format(nodes=nodes), note).items()}
 
 
@@ -139,13 +142,16 @@ def rings_borrow(note: Progress, strategy: str = "all-path") -> Values:
 
 
 def allreduce_rack(note: Progress, algorithm: str = "bidirectional-dimension-order") -> Values:
-    """Return the figures of the check `allreduce-rack`."""
+    """Measure an AllReduce by `algorithm` on a rack, in D/B."""
     ((ready, seen),) = _runs(_RACK.format(algorithm=algorithm), note).values()
     return {"halves": _arrays(ready, seen)}
 
 
 def allreduce_balance(note: Progress, *, single: bool = False) -> Values:
-    """Return the figures of the check `allreduce-balance`."""
+    """Return the busiest link's load in an AllReduce by dimensions, divided by the least possible load.
+
+    The array is shared among orders of dimensions; with `single`, the first order has the whole array.
+    """
     from math import prod
 
     result: dict[str, Measured] = {}
@@ -165,7 +171,10 @@ def allreduce_balance(note: Progress, *, single: bool = False) -> Values:
 
 
 def all_to_all(note: Progress, payload: int = 8192) -> Values:
-    """Return the figures of the check `all-to-all`."""
+    """Measure the least and the largest load of a link direction in an All-to-All on two square meshes.
+
+    The unit is the block that an NPU sends to each NPU; `payload` is the bytes of a frame's payload.
+    """
     result: dict[str, Measured | float] = {}
     for size, block in ((8, 16384), (4, 32768)):
         text = _EXCHANGE.format(size=size, elements=size * size * block // 4, payload=payload)
@@ -176,7 +185,7 @@ def all_to_all(note: Progress, payload: int = 8192) -> Values:
 
 
 def moe_dispatch(note: Progress, algorithm: str = "hierarchical") -> Values:
-    """Return the figures of the check `moe-dispatch`."""
+    """Return the bytes between boards in a dispatch by `algorithm`, divided by those in a direct dispatch."""
     runs = _runs(_DISPATCH.format(algorithm=algorithm), note)
     crossed = {
         name: sum(sum(seen.link_bytes[link.name]) for link in ready.fabric.links if link.dimension == 1)

@@ -16,7 +16,10 @@ __all__ = ["availability", "cables", "cables_generated", "cost_figures", "parts"
 
 
 def parts(note: Progress, **shape: int) -> Values:
-    """Return the figures of the check `parts`."""
+    """Count UB-Mesh's lanes, links and switches, and the percentage of HRS and optics saved against Clos.
+
+    `shape` replaces fields of the SuperPod.
+    """
     pod = SuperPod(**shape)
     ours, theirs = ub_mesh(pod), clos(CLOS_LANES, pod)
     return {
@@ -35,7 +38,10 @@ def parts(note: Progress, **shape: int) -> Values:
 
 
 def cables(note: Progress, **shape: int) -> Values:
-    """Return the figures of the check `cables`."""
+    """Return the percentage of lanes in each kind of cable, and the ratio of active to optical lanes.
+
+    `shape` replaces fields of the SuperPod.
+    """
     pod = SuperPod(**shape)
     names = ("passive", "active", "optical", "far")
     lanes = dict(zip(names, (pod.cable_lanes[kind] / pod.npus for kind in TABLE_2), strict=True))
@@ -47,7 +53,10 @@ def cables(note: Progress, **shape: int) -> Values:
 
 
 def cables_generated(note: Progress, **shape: int) -> Values:
-    """Return the figures of the check `cables-generated`."""
+    """Count the lanes by which a generated SuperPod differs from the formula, for all kinds of cable.
+
+    `shape` replaces fields of the formula's SuperPod.
+    """
     note("generating the SuperPod", 0.0)
     created, formula = fabric_cable_lanes(ub_superpod()), SuperPod(**shape).cable_lanes
     counted = ", ".join(f"{lanes:,} ({kind})" for kind, lanes in created.items())
@@ -67,7 +76,16 @@ def cost_figures(
     opex_saved: float = 0.35,
     capex: float = cost.CLOS_CAPEX_RATIO,
 ) -> Values:
-    """Return the figures of the check `cost`."""
+    """Return the networks' shares of the cost, CapEx ratios, the OpEx saved, and the cost-efficiency.
+
+    Args:
+        note: progress callback.
+        clos_share: the network's share of the cost of x64T Clos, to fit prices.
+        ub_mesh_share: the network's share of the cost of UB-Mesh, to fit prices.
+        stages: stages of HRS above the racks of 2D-FM.
+        opex_saved: share of OpEx saved by UB-Mesh, to fit the power of a node.
+        capex: CapEx of the Clos divided by UB-Mesh's, for the cost-efficiency.
+    """
     prices = cost.fit_prices(clos_share=clos_share, ub_mesh_share=ub_mesh_share)
     base, ours = clos(CLOS_LANES), ub_mesh()
     node = cost.fit_node_power(saved=opex_saved)

@@ -85,7 +85,15 @@ def _messages(ran: dict[Mode, list[NotificationReport]]) -> Measured:
 def recovery(
     note: Progress, mode: Mode = "direct", detours: int = 1, processing: int = 0, every: int = EVERY
 ) -> Values:
-    """Return the figures of the check `recovery`."""
+    """Compare direct notification with flooding after link failures in a rack: nodes, messages and times.
+
+    Args:
+        note: progress callback.
+        mode: mode to run as direct notification.
+        detours: hops above the fewest, up to which sources use paths.
+        processing: processing time of a node in µs, for the delay of direct notification.
+        every: step between the links that fail.
+    """
     rack = ub_rack()
     links = [link.name for link in (*rack.links[::every], *rack.links[7::every])]
     note("planning", 0.0)
@@ -119,7 +127,7 @@ def recovery(
 
 
 def recovery_twice(note: Progress) -> Values:
-    """Return the figures of the check `recovery-twice`."""
+    """Count the pairs of NPUs left with a path over a failed link after two links of a rack have failed."""
     rack = ub_rack()
     links = [link.name for link in rack.links]
     pairs = sample_pairs(links, 60, seed=1)
@@ -137,9 +145,10 @@ def recovery_twice(note: Progress) -> Values:
 
 
 def recovery_pod(note: Progress, mode: Mode = "direct", every: int = 1) -> Values:
-    """Return the figures of the check `recovery-pod`: one link of each kind fails.
+    """Compare direct notification with flooding after the failure of one link of each kind in a Pod.
 
-    `every` has no effect; a mutation shared with the check `recovery` sets it.
+    `mode` is the mode to run as direct notification. `every` has no effect; a mutation shared with `recovery`
+    sets it.
     """
     note("planning 1,024 NPUs", 0.0)
     fabric = build("ub-pod")

@@ -9,7 +9,10 @@ __all__ = ["source_route"]
 
 
 def source_route(note: Progress, *, inclusive: bool = False) -> Values:
-    """Return the figures of the check `source-route`."""
+    """Send a frame for every bitmap and ptr through the P4 program, and count wrong and refused headers.
+
+    With `inclusive`, the definition counts the bit at ptr too, as a mutation.
+    """
     # This module needs Scapy, which is slow to import.
     from harness.frames.header_vectors import HOPS, INSTRUCTIONS, put_every_header
 

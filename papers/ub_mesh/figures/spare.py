@@ -32,7 +32,13 @@ _SPARE = "spare0"
 
 
 def spare_ways(note: Progress, watched: str = _SPARE, *, failed: bool = True) -> Values:
-    """Return the figures of the check `spare-ways`."""
+    """Measure the paths of a rack with a backup NPU: hops to it, paths through it, unreachable endpoints.
+
+    Args:
+        note: progress callback.
+        watched: node for which the paths through it are counted.
+        failed: whether the backup NPU has replaced a failed NPU.
+    """
     note("a rack with a spare in service", 0.0)
     rack = ub_rack_lrs()
     plan = make_plan(rack)
@@ -65,7 +71,13 @@ def spare_ways(note: Progress, watched: str = _SPARE, *, failed: bool = True) ->
 
 
 def spare_takeover(note: Progress, seed: int = 1, migrate_us: float = 1.0) -> Values:
-    """Return the figures of the check `spare-takeover`."""
+    """Run an AllReduce that loses an NPU: count correct arrays and transit frames; time the takeover in µs.
+
+    Args:
+        note: progress callback.
+        seed: seed of the healthy run, whose result must be the same.
+        migrate_us: time to move the NPU's work to the backup NPU, in µs.
+    """
     note("planning a rack", 0.0)
     scenario, document = load(_SCENARIO)
     variants = [
@@ -86,7 +98,11 @@ def spare_takeover(note: Progress, seed: int = 1, migrate_us: float = 1.0) -> Va
 
 
 def spare_each(note: Progress) -> Values:
-    """Return the figures of the check `spare-each`."""
+    """Fail each NPU and each switch of a rack in turn; count the AllReduces that end as they should.
+
+    After a failed NPU, the result is right with the backup NPU; after a failed switch, the result is right or
+    the run stops.
+    """
     npus = _each("npu", note, 0.0)
     switches = _each("switch", note, 0.6)
     trouble = "; ".join(npu["trouble"] for npu in npus if npu["trouble"])

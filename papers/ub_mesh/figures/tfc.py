@@ -31,7 +31,18 @@ def turn_rules(
     orders: str = "T2-V",
     up_down: str = "T1-UD",
 ) -> Values:
-    """Return the figures of the check `turn-rules`."""
+    """Count the paths, VLs, dependencies and cycles of full meshes under turn rules.
+
+    Args:
+        note: progress callback.
+        rules: turn rules for all paths of up to three hops in a mesh of `size` x `size`.
+        size: NPUs of a board, and boards of a rack.
+        mesh: dimensions of the mesh whose shortest paths take the dimensions in any order.
+        free: turn rules for detours along a board, with a cycle.
+        both: turn rules for `mesh`.
+        orders: turn rules for the orders of dimensions in a Pod.
+        up_down: turn rules for the share of admitted orders in meshes of two to four dimensions.
+    """
     note("all paths of a rack", 0.0)
     rack, line = full_mesh((size, size)), full_mesh([size])
     paths = analyse(rack, rule_set(rules, rack))
@@ -85,7 +96,10 @@ _FABRICS = ("ub-rack-lrs", "ub-pod", "ub-superpod")
 
 
 def dependency_graphs(note: Progress, last: int = 4, *, one_lane: bool = False) -> Values:
-    """Return the figures of the check `dependency-graphs`."""
+    """Count the dependencies of a Pod under turn rules, and the channels in cycles up to the SuperPod.
+
+    `last` is the size of the Pod's last dimension. With `one_lane`, all paths use a single VL.
+    """
     pod = full_mesh([8, 8, 4, last], lanes=3)
     result: dict[str, Measured | float] = {}
     for number, (key, (name, turn)) in enumerate(_IDEAL.items()):
@@ -108,7 +122,10 @@ def dependency_graphs(note: Progress, last: int = 4, *, one_lane: bool = False) 
 
 
 def deadlock(note: Progress, *, rules: str = "T2-G", stopped: str = "single-vl") -> Values:
-    """Return the figures of the check `deadlock`."""
+    """Count the channels waiting in a cycle in a full mesh, and the undelivered frames of a full rack.
+
+    The mesh has the turn rules `stopped`, by default with one VL; the rack has `rules`, with two VLs.
+    """
     note("1 VL", 0.0)
     circle = _stopped(stopped)
     note("2 VLs", 0.2)
@@ -129,7 +146,7 @@ def stopped_picture() -> str:
 
 
 def saturation(note: Progress, *, rules: str = "T2-G") -> Values:
-    """Return the figures of the check `saturation`."""
+    """Count the undelivered frames of two saturated racks: of NPUs alone, and with switches."""
     return {
         "ub-rack": _stalled(
             "ub-rack", 10_000_000, rules, lambda share: note("10 million frames", 0.7 * share)

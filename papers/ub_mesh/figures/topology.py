@@ -61,7 +61,10 @@ def _out_of_planes(fabric: Fabric) -> Measured:
 
 
 def rack(note: Progress, *, cut: bool = False, **parameters: Any) -> Values:
-    """Return the figures of the check `rack`; `cut` removes half of the mesh links along a dimension."""
+    """Count the nodes, mesh links, neighbours and lanes of a generated rack, and measure its diameter.
+
+    `cut` removes half of the mesh links along a dimension; `parameters` are those of `ub_rack_lrs`.
+    """
     import networkx
 
     note("a rack with its switches", 0.0)
@@ -84,7 +87,10 @@ def rack(note: Progress, *, cut: bool = False, **parameters: Any) -> Values:
 
 
 def pod(note: Progress, **parameters: Any) -> Values:
-    """Return the figures of the check `pod`."""
+    """Count the NPUs, joined racks and lanes between racks of a generated Pod, and the longest distance.
+
+    `parameters` are those of `ub_pod`.
+    """
     note("a Pod", 0.0)
     fabric = ub_pod(**parameters)
     check(fabric)
@@ -102,7 +108,10 @@ def pod(note: Progress, **parameters: Any) -> Values:
 
 
 def superpod(note: Progress, **parameters: Any) -> Values:
-    """Return the figures of the check `superpod`."""
+    """Count the nodes of a generated SuperPod, and the fewest lanes used by a node of each kind.
+
+    `parameters` are those of `ub_superpod`.
+    """
     note("a SuperPod", 0.0)
     fabric = ub_superpod(**parameters)
     note("its lanes", 0.5)
@@ -121,7 +130,7 @@ def superpod(note: Progress, **parameters: Any) -> Values:
 
 
 def rack_alternatives(note: Progress, *, swapped: bool = False) -> Values:
-    """Return the figures of the check `rack-alternatives`."""
+    """Count the LRS and HRS of racks as 1D-FM-A, 1D-FM-B and Clos; `swapped` exchanges the racks."""
     racks = {"1d-fm-a": ub_rack_1dfm_a, "1d-fm-b": ub_rack_1dfm_b, "clos": ub_rack_clos}
     names = list(racks)
     result: dict[str, Measured | float] = {}

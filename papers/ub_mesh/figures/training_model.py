@@ -33,7 +33,10 @@ BASES = {"llama2-70b": 128, "gpt3-175b": 512, "dense-1t": 1024, "gpt4-2t": 1024}
 
 
 def training_linearity(note: Progress, dcn: float = 1.0) -> Values:
-    """Return the figures of the check `training-linearity`."""
+    """Return the linearity of training at 64 times the base NPUs, and the least up to 32 times, in percent.
+
+    `dcn` multiplies the lanes between SuperPods.
+    """
     net = interconnect(through=False)
     net.lanes["dcn"] *= dcn
     given = Assumptions(hide_gradients=False)
@@ -60,7 +63,10 @@ _KINDS = ("allreduce", "ring", "all-gather", "all-to-all", "pairs")
 
 
 def training_model(note: Progress, latency: float | None = None) -> Values:
-    """Return the figures of the check `training-model`."""
+    """Return the largest error of the collective model against the emulator, in percent, by collective.
+
+    `latency` is the model's latency of a stage in microseconds; None: fitted to the emulator.
+    """
     errors: dict[str, list[float]] = {kind: [] for kind in _KINDS}
     for done, item in enumerate(compare(latency=latency)):
         note("emulating collectives", done / len(CASES))
