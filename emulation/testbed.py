@@ -256,7 +256,7 @@ class ControlledTestbed(Protocol):
         ...
 
     def check(self) -> None:
-        """Raise an EmulationError if a part of the testbed has failed, as the cause of a later error."""
+        """Raise an EmulationError if a part of the testbed has failed; call it to explain a later error."""
         ...
 
     def stop(self) -> None:

@@ -35,11 +35,13 @@ def bisect(
     limited: bool = True,
     even: bool = True,
 ) -> Entries:
-    """Return the entries of each slot; `block` is the slot.
+    """Split demand matrices over slots by repeated halving; return the entries of each slot.
+
+    The field `block` of a returned entry is the number of its slot.
 
     Args:
         wanted: Demand of each block.
-        n: Number of rows and columns.
+        n: Number of rows and columns of a matrix: Pods.
         spines: Number of slots of each spine.
         first: First spine of each block of `wanted`; a block ends where the next block begins.
         standing: Standing circuits by slot; few of them move.

@@ -2,9 +2,9 @@
 """Next hops of an ECMP switch for one destination at a time, computed without table entries.
 
 After a failure, every source of an ECMP fabric computes the next hops of the switches on its paths. Sources
-may know of different failed links. Sources that know of the same failed links near a switch share the
-segments of the switch. Only withdrawn routes (controller.tables.segments.withdrawn) are looked up for each
-source.
+may know of different failed links. Sources that know of the same failed links near a switch share one table
+of next hops (segments of the address space) for the switch. Only withdrawn routes
+(controller.tables.segments.withdrawn) are looked up for each source.
 """
 
 from collections.abc import Mapping

@@ -134,8 +134,8 @@ def _remove_flows(paths: Ints, own: Floats, more: Floats) -> None:
 def _place_disjoint(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> Ints:
     """Return the least congested candidates for equal flows, and add the flows' load to `own`.
 
-    The candidates, `paths`, are link-disjoint. Loads of earlier jobs are in `taken`; a flow adds `more` by
-    link.
+    The candidates, `paths`, are link-disjoint. `taken[link]` is the load of earlier jobs; a flow adds
+    `more[link]` to each link of its path.
     """
     adds = more[paths]
     # Congestion of each candidate's hops if n equal flows already use the candidate, (candidates, n, hops).

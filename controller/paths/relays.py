@@ -32,7 +32,10 @@ class Relays:
         return not networks[source].isdisjoint(networks[destination])
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
-        """Return the shortest of all paths through neighbours joined to the destination by switches."""
+        """Return the shortest of all paths through a neighbour of the source in its domain.
+
+        Switches alone join the neighbour to the destination.
+        """
         paths: list[Path] = []
         for inside in self._paths_to_neighbours(source):
             if inside[-1] != destination and self.are_joined_by_switches(inside[-1], destination):
@@ -41,7 +44,7 @@ class Relays:
         return [path for path in paths if len(path) == fewest]
 
     def shared_switch_paths(self, source: str, destination: str) -> list[Path]:
-        """Return paths through neighbours sharing a switch with the destination.
+        """Return paths through a neighbour of the source that shares a switch with the destination.
 
         Empty if the source itself shares a switch with the destination.
         """

@@ -24,7 +24,10 @@ __all__ = ["Clos"]
 
 
 class Clos(Structured):
-    """Switches with groups of equal next hops; a hash of addresses and lb selects a member of a group."""
+    """Forwarding scheme of tiers of switches with groups of equal next hops.
+
+    A hash of the addresses and the header field `lb` selects a member of a group.
+    """
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:

@@ -11,7 +11,7 @@ __all__ = ["Mesh"]
 
 @final
 class Mesh(Structured):
-    """All-Path-Routing: NPUs and switches forward by source routes and structured addresses only."""
+    """Forwarding scheme of full meshes, All-Path-Routing: by source routes and structured addresses only."""
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:

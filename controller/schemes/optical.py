@@ -29,7 +29,7 @@ __all__ = ["Optical"]
 
 @final
 class Optical(Clos):
-    """Core switches joined by circuits; the circuits alone decide the share of traffic of each spine."""
+    """Forwarding scheme of Pods joined by circuits: a spine's share of traffic follows its circuits alone."""
 
     moving_circuits = True
 

@@ -22,7 +22,11 @@ __all__ = ["Rails"]
 
 @final
 class Rails(Clos):
-    """Scheme of rails: a switch looks up its own rail first, a GPU of a closed rail other domains (PXN)."""
+    """Forwarding scheme of rails.
+
+    A switch looks up destinations on its own rail first; a GPU of a closed rail first looks up destinations
+    on other rails (PXN).
+    """
 
     @classmethod
     def serves(cls, fabric: Fabric) -> bool:

@@ -86,10 +86,10 @@ class SlotPool:
         return number
 
     def take_back(self, number: int, blocks: int) -> None:
-        """Free the cells of a tree after its use of `blocks` block numbers.
+        """Free the cells of tree `number` after `blocks` blocks, whose numbers are not used again.
 
         Raises:
-            PlanError: The tree has no cells, or its blocks have no number left.
+            PlanError: The tree has no cells, or its last block's number is above MAX_BLOCK.
         """
         allotment = self._given.pop(number, None)
         if allotment is None:

@@ -157,7 +157,10 @@ class Hellos:
         self._resume(_QUIET * self._times.period_ps, _LOOKS)
 
     def _resume(self, wait_ps: int, looks: int) -> None:
-        """Check for new data up to `looks` times, doubling the wait each time, so that an idle run ends."""
+        """Check for new data up to `looks` times, doubling the wait each time.
+
+        Further checks would keep an idle run from its end.
+        """
 
         def look() -> None:
             if not self._active():

@@ -131,7 +131,10 @@ class ReconfigurationController:
         self._go_on_soon()
 
     def _go_on_soon(self) -> None:
-        """Schedule the next change; arrivals and causes of the same time make one change."""
+        """Schedule the next change of circuits.
+
+        Jobs that arrive and faults that happen at the same time make a single change.
+        """
         self._runtime.at(self._runtime.now_ps, self._go_on)
 
     def on_light(self, optical: str, port: int, lit: bool) -> None:

@@ -15,7 +15,7 @@ from topologies import Fabric
 __all__ = ["HOSTS", "partition_count", "partitions", "partitions_for"]
 
 HOSTS = 64
-"""Least mean number of hosts of a partition, if a thread runs several."""
+"""Least mean number of hosts of a partition, if a thread runs several partitions."""
 
 # Most partitions, unless there are more threads: more partitions take longer to merge into one event order.
 _MOST = 32
@@ -27,7 +27,7 @@ _HOST_WORK = 16
 # links of longer delay only, and partitions then wait for each other less often.
 _UNEVEN = 1.15
 
-# Largest share of the bytes that may cross partitions, if a single thread has several.
+# Largest share of the bytes that may cross partitions, if a single thread runs several partitions.
 _MOST_CROSSING = 1 / 8
 
 

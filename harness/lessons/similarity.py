@@ -39,7 +39,7 @@ _KEYWORDS = {
 _LENGTH = 10
 # Smallest number of sequences that can be compared: short answers are often equal by chance.
 _LEAST = 40
-# Largest file that is read, in bytes; a check has the same limit.
+# Largest file that is read, in bytes; a check of a student's solution has the same limit.
 _LARGEST = 1 << 20
 
 

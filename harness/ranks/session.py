@@ -166,7 +166,7 @@ class FabricSession:
         return operation
 
     def abort(self, operation: Operation) -> None:
-        """Remove the agents of an operation; `run` returns no further ends of it."""
+        """Remove the agents of an operation; `run` reports no more members that finish it."""
         operation.open.clear()
         self._remove(operation)
         self._ends = [end for end in self._ends if end.operation is not operation]

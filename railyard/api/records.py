@@ -27,7 +27,7 @@ class _Renamed(Record):
 
     def __missing__(self, key: str) -> Any:
         if key in self._former:
-            raise KeyError(f"{key!r} is called {self._former[key]!r} now, as in the JSON of the command")
+            raise KeyError(f"{key!r} is called {self._former[key]!r} now, as in the JSON files of `railyard`")
         raise KeyError(key)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -195,7 +195,10 @@ class Session:
         self.changed()
 
     def wait(self, seconds: float) -> bool:
-        """Answer a question while no run is in progress; return True if a page asks to run again."""
+        """Carry out one command of a page while no run is in progress, waiting up to `seconds` for it.
+
+        Return True if a page asks to run again.
+        """
         with suppress(queue.Empty):
             self._carry_out(self._commands.get(timeout=seconds))
         again, self._again = self._again, False

@@ -46,7 +46,8 @@ _FEW_HOPS = 3
 _FEW = 12
 # Number of nodes whose nearest neighbours determine the scale of given positions.
 _SAMPLE = 200
-# Direction of leaves for given positions: down and to the left, away from links of rows and columns.
+# Direction from a node to its leaves if the fabric gives positions: down and to the left, away from the links
+# of rows and columns.
 _DOWN_LEFT = 0.75 * pi
 
 

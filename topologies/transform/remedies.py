@@ -160,9 +160,10 @@ def _near(fabric: Fabric, name: str) -> list[Node]:
 
 
 def _idle_domains(fabric: Fabric, member: str) -> dict[str, dict[int, str]]:
-    """Return the spares of idle domains, by domain and rank; domains in the segment of `member` come first.
+    """Return the spares of domains without members, as {domain: {rank: spare}}.
 
-    A domain is named by its number; in a fabric with segments, by SEGMENT.HOST.
+    Domains in the segment of `member` come first. The key of a domain is its number, or "SEGMENT.HOST" (both
+    numbers) in a fabric with segments.
     """
     segment = fabric.node(member).coordinates[2:]
     members = {node.coordinates[1:] for node in fabric.nodes if node.kind.member}

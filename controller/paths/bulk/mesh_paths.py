@@ -13,7 +13,10 @@ __all__ = ["paths_of_one_hop", "paths_of_two_hops"]
 def paths_of_one_hop(
     hops: WorkingHops, sources: Numbers, destinations: Numbers
 ) -> tuple[NDArray[np.intp], Numbers]:
-    """Return the admitted paths of one hop: the pair of each path, and its hops."""
+    """Return the admitted paths of one hop, as two arrays: the index of each path's pair, and its hops.
+
+    Pair i is `sources[i]` and `destinations[i]`.
+    """
     direct = hops.hops(sources, destinations)
     return _admitted(hops, np.flatnonzero(direct >= 0), direct[direct >= 0][:, None])
 
@@ -21,7 +24,10 @@ def paths_of_one_hop(
 def paths_of_two_hops(
     hops: WorkingHops, sources: Numbers, destinations: Numbers
 ) -> tuple[NDArray[np.intp], Numbers]:
-    """Return the admitted paths of two hops: the pair of each path, in ascending order, and its hops."""
+    """Return the admitted paths of two hops, as two arrays: the index of each path's pair, and its hops.
+
+    Pair i is `sources[i]` and `destinations[i]`; indices of pairs ascend.
+    """
     pair, begun = hops.onward(sources)
     ended = hops.hops(hops.table.heads[begun], destinations[pair])
     joined = ended >= 0

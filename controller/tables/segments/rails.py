@@ -3,8 +3,8 @@
 
 The addresses of these endpoints share the last field, the rank, but no prefix. The table `rail` therefore
 matches all fields except the domain, and the domain indexes the array of next hops. A rail is closed if no
-path up leads to another rank; destinations of another rank are then foreign. If endpoints have coordinates
-besides rank and domain, such as HPN's segment, tables match prefixes and no switch is on a rail.
+path up leads to another rank; its switches drop frames for other ranks. If endpoints have coordinates besides
+rank and domain, such as HPN's segment, tables match prefixes and no switch is on a rail.
 """
 
 from collections.abc import Sequence

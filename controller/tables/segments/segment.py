@@ -39,7 +39,7 @@ class Segment:
     next_hops: NextHops
 
     def next_hop(self, address: int) -> NextHop:
-        """Return the next hop of an address with the prefix."""
+        """Return the next hop of an address that begins with the segment's prefix."""
         return self.next_hops[address >> self.shift & self.mask]
 
 
@@ -48,7 +48,7 @@ class Segment:
 class TernarySegment:
     """Addresses equal to `value` in the bits of `ternary_mask`, with an array of next hops like a Segment.
 
-    A segment without next hops matches the destinations of foreign rails, whose frames the switch drops.
+    A segment without next hops matches the destinations on other rails, whose frames the switch drops.
     """
 
     value: int

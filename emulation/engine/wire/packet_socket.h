@@ -17,8 +17,8 @@ class PacketSocket {
     ~PacketSocket() { close(); }
 
     // Open the socket for frames of up to `mtu` bytes after their Ethernet header and VLAN tags, with a
-    // receive ring of about `ring_bytes`, and a send buffer of `send_bytes` or a frame. std::system_error
-    // tells what failed.
+    // receive ring of about `ring_bytes`, and a send buffer of `send_bytes`, or of one frame if that is
+    // larger. Throws std::system_error.
     void open(int ifindex, unsigned mtu, std::size_t ring_bytes, int send_bytes);
     void close();
     bool is_open() const { return fd_ >= 0; }

@@ -45,7 +45,7 @@ class Machine:
         return [*self.ssh, shlex.join([*self.python, *words])]
 
     def ssh_with(self, *options: str) -> list[str]:
-        """Return the words of `ssh` with `options` behind the program `ssh`."""
+        """Return the command line of ssh to the machine, with `options` right after the word `ssh`."""
         return _insert_options(self.ssh, options)
 
 

@@ -170,7 +170,10 @@ class CrossConnect:
         self._route.do([requests.delete_link(slot.index, f"the end {name} of a tunnel")])
 
     def _tunnel(self, slot: _Slot, tunnel: Tunnel, handles: dict[str, int]) -> Request:
-        """Return the request for the end of a tunnel; `handles` has descriptors of namespaces, by name."""
+        """Return the netlink request to create an endpoint of a tunnel.
+
+        `handles` has file descriptors of network namespaces, by name.
+        """
         if self._namespace not in handles:
             handles[self._namespace] = os.open(netns.DIRECTORY / self._namespace, os.O_RDONLY)
         return requests.vxlan(

@@ -181,7 +181,7 @@ def _field(message: bytes, wanted: int) -> bytes | None:
                 content = message[at : at + length]
             at += length
         else:
-            raise ValueError(f"wire type {tag & 7}")
+            raise ValueError(f"a field has wire type {tag & 7}; expected 0 or 2")
     return content
 
 

@@ -117,9 +117,9 @@ def _many(
     op: Combine,
     direct: bool,
 ) -> Schedule:
-    """Return a schedule of the trees from all roots to their targets, `chosen`, at once.
+    """Return one schedule in which every root r uses a tree to its targets `chosen[r]`, all at the same time.
 
-    The tree of root r carries block r of the array, or the whole array if a block is the whole array.
+    The tree of root r carries block r of the array; if `block` equals `elements`, the whole array.
     """
     ranks = prod(dims)
     if len(dims) < 1 or min(dims) < 1 or ranks < 2:

@@ -12,8 +12,9 @@ dimensions has an idle link in each, so the idle links of the mesh form cycles t
 every NPU. The cycles of each line visit its NPUs in another order, chosen such that the idle links form a
 single cycle through all NPUs. This cycle gives two more rings, one in each direction.
 
-Detours of a ring's hops would not help: with the same cycles in every line, idle links join four NPUs each,
-no two of which are neighbours on a ring, so every path between neighbours needs a link that a ring uses.
+Detours of a ring's hops over idle links would not help. With the same cycles in every line, the idle links
+form separate squares of four NPUs, and no two NPUs of a square are neighbours on a ring. So every path
+between neighbours needs a link that a ring uses.
 """
 
 import random

@@ -139,7 +139,8 @@ def _field(layer: type[Packet], field: AnyField, at: int) -> Field:
     first, last = at // 8, (at + width - 1) // 8
     if (last - first + 1 not in _MASKED_BYTES) and not (width == 64 and at % 8 == 0):
         raise FrameError(
-            f"layer {layer.__name__}, field {field.name}: {width} bits at bit {at} are not one number in Lua",
+            f"layer {layer.__name__}, field {field.name}: Lua cannot read {width} bits from bit {at} as a "
+            "number; expected bits within 4 bytes, or 8 whole bytes",
             remedy="split the field",
         )
     values: Mapping[int, str] | None = None

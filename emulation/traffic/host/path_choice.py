@@ -81,8 +81,8 @@ class PathShares:
 class SprayChoice:
     """Spraying of all connections of a job: the algorithm, one of SPRAYS, and the seed of its random numbers.
 
-    `entropies`, a power of two, is the number of values of lb if switches choose the paths; a source that
-    knows its paths uses all buckets.
+    `entropies`, a power of two, is the number of values of the header field `lb` (load balancing) that are
+    used if switches choose the paths; a source that knows its paths uses all buckets.
     """
 
     algorithm: str
@@ -91,7 +91,7 @@ class SprayChoice:
 
 
 ONE: Final = Connections({})
-"""A single connection for each pair; `first_lb` gives its first value of lb."""
+"""A single connection for each pair of ranks; `first_lb` gives its first value of `lb`."""
 
 
 def first_lb(source: int, target: int) -> int:

@@ -33,7 +33,10 @@ class RankCache:
     def of(
         self, sliced: SlicedTraffic, addresses: Sequence[int], parameters: TransportParameters
     ) -> dict[tuple[int, int], _engine.Rank]:
-        """Return the mutable descriptions of this traffic; descriptions of earlier traffic are dropped."""
+        """Return the descriptions of ranks known for this traffic, for the caller to add to.
+
+        Descriptions of other traffic are dropped.
+        """
         same = (sliced, parameters.connections, parameters.paths)
         alike = len(self._same) == len(same) and all(map(is_, self._same, same))
         if not alike or self._addresses != tuple(addresses):

@@ -2,7 +2,7 @@
 """Blocks of a collective that switches carry out, and the members that send and receive their values.
 
 Every member sends a frame for every block, with or without values. The frame also tells the switches that the
-member has the result of the block that used the same cell before.
+member has the result of the previous block in the same cell, the memory of one block in a switch.
 """
 
 from __future__ import annotations

@@ -271,7 +271,7 @@ class Job:
 
     @property
     def progress(self) -> list[Progress]:
-        """Progress of all nodes with a present or former agent: the part of `stats` for a recording."""
+        """Progress of all nodes that have or had an agent; a recording keeps only this part of `stats`."""
         if self.begun_ps is None:
             return []
         return [_progress(self._outcome(name)) for name in sorted(self._were)]

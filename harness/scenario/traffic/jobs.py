@@ -30,7 +30,7 @@ __all__ = [
     "alone",
 ]
 
-# Tags that tell pydantic, and appear in its reports, for the branches of union types.
+# Tags by which pydantic tells the branches of union types apart; they appear in its reports.
 NUMBER, RELATIVE, NAMES = BRANCHES = "(number)", "(relative)", "(names)"
 
 # Lowest priority of a job; links serve priority 0 first.

@@ -99,7 +99,7 @@ def test_dcn_plus_of_the_paper_is_not_contended() -> None:
         ({"pods": 2}, "2 Pods have no cores to join them; give cores, or one Pod"),
         (
             {"segments": 16, "hosts": 257},
-            "1 x 16 segments of 257 hosts of 8: addresses need 17 bits and have 16; use fewer Pods,",
+            "1 Pods of 16 segments of 257 hosts of 8 GPUs need addresses of 17 bits, but an address has 16; ",
         ),
         ({"hosts": 250, "rails": 2}, "use fewer hosts or aggs, or more radix"),
     ],

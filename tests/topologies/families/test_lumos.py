@@ -242,7 +242,7 @@ def test_another_fabric_has_no_such_core() -> None:
         ),
         (
             lambda: lumos(1024),
-            "1024 Pods of 4 servers of 8: addresses need 18 bits of 16; use fewer or smaller Pods",
+            "1024 Pods of 4 servers of 8 GPUs need addresses of 18 bits, but an address has 16; use fewer",
         ),
     ],
 )

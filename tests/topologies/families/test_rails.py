@@ -206,7 +206,7 @@ def test_how_far_gpus_are_apart() -> None:
         (lambda: rail_only(2, 8, nic_delay_ns=-1), "nic_delay_ns is -1; give a number of at least 0"),
         (
             lambda: rail_only(4096, 8),
-            "4096 domains of 8: addresses need 17 bits of 16; use fewer or smaller domains",
+            "4096 domains of 8 GPUs need addresses of 17 bits, but an address has 16; use fewer or smaller",
         ),
         (
             lambda: rail_only(2048, 8, radix=32),

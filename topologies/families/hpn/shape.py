@@ -133,8 +133,8 @@ class Shape:
         pad = CNA_BITS - 1 - sum(bits.values())
         if pad < 0:
             raise TopologyError(
-                f"{self.pods} x {self.segments} segments of {self.hosts + self.backup} hosts of {self.rails}:"
-                f" addresses need {CNA_BITS - pad} bits and have {CNA_BITS}",
+                f"{self.pods} Pods of {self.segments} segments of {self.hosts + self.backup} hosts of "
+                f"{self.rails} GPUs need addresses of {CNA_BITS - pad} bits, but an address has {CNA_BITS}",
                 remedy="use fewer Pods, segments or hosts",
             )
         return padded_plan(1, bits)

@@ -199,8 +199,8 @@ class _Shape:
         pad = CNA_BITS - CLASS_BITS - pod - domain - rank
         if pad < 0:
             raise TopologyError(
-                f"{self.pods} Pods of {self.domains} servers of {self.hb_size}: addresses need "
-                f"{CNA_BITS - pad} bits of {CNA_BITS}",
+                f"{self.pods} Pods of {self.domains} servers of {self.hb_size} GPUs need addresses of "
+                f"{CNA_BITS - pad} bits, but an address has {CNA_BITS}",
                 remedy="use fewer or smaller Pods",
             )
         return padded_plan(CLASS_BITS, {"pod": pod, "domain": domain, "rank": rank})

@@ -326,7 +326,8 @@ def _plan(domains: int, size: int) -> AddressPlan:
     pad = CNA_BITS - first - domain - rank
     if pad < 0:
         raise TopologyError(
-            f"{domains} domains of {size}: addresses need {CNA_BITS - pad} bits of {CNA_BITS}",
+            f"{domains} domains of {size} GPUs need addresses of {CNA_BITS - pad} bits, but an address has "
+            f"{CNA_BITS}",
             remedy="use fewer or smaller domains",
         )
     return padded_plan(first, {"domain": domain, "rank": rank})

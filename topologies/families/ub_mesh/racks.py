@@ -87,10 +87,11 @@ def ub_rack_1dfm_a(
 ) -> Fabric:
     """Build 1D-FM-A: a full mesh on each board; LRS between boards; HRS to other racks.
 
-    An NPU has x16 to LRS and x16 to four HRS. Derived: each of four planes has an LRS for each slot, with x4
-    to the NPU of the slot on every board. One further LRS of a plane leads to CPUs, the spare NPU, and
-    by x4 to each other LRS of the plane. These make 36 LRS, as in the paper's first version. Each HRS has x4
-    to every NPU, and the same number of lanes upwards, which are not in this fabric.
+    An NPU has x16 to LRS and x16 to four HRS. The paper does not give the links of the LRS; they are derived
+    here. Each of four planes has an LRS for each slot (an NPU's position on its board), with x4 to the NPU in
+    that slot of every board. One further LRS of a plane leads to CPUs, the spare NPU, and by x4 to each other
+    LRS of the plane. These make 36 LRS, as in the paper's first version. Each HRS has x4 to every NPU, and
+    the same number of lanes upwards, which are not in this fabric.
     """
     shape, delay_ps = Shape.of(dims, 2), ns(delay_ns)
     thin = plane_lanes(planes, board_lanes, "board_lanes")

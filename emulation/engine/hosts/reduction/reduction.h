@@ -28,7 +28,7 @@ struct Reduction {
 // Counters of one NPU.
 struct ReductionStats {
     std::uint64_t read = 0, written = 0;       // memory traffic in bytes
-    Time busy = 0, core = 0;                   // of the unit; lost by the cores
+    Time busy = 0, core = 0;                   // time of the unit; time of the cores taken by its tasks
     std::uint64_t sram_peak = 0, spilled = 0;  // bytes
 };
 
@@ -39,7 +39,7 @@ class ReductionUnit {
 
     bool ccu() const { return reduction_.ccu; }
     ReductionStats stats() const;
-    // Return the time that the cores have lost to all tasks of this unit; 0 for a CCU.
+    // Return the time of the cores that all tasks of this unit have taken; 0 for a CCU, which uses no cores.
     Time core() const;
     // Queue a task of `frames` frames of `size` bytes each; return the time at which it ends.
     Time work(std::uint32_t size, std::size_t frames, Time now);

@@ -44,7 +44,7 @@ struct SliceTable {
     std::unordered_map<std::uint64_t, std::uint32_t> by_offset_;
 };
 
-// A transfer's part in a cell.
+// A rank's sending of one cell in one step.
 struct Send {
     std::uint16_t step = 0;
     std::uint32_t peer = 0;  // index of the rank's peer; kNone: the rank itself

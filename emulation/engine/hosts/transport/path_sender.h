@@ -56,7 +56,7 @@ class PathSender final : public Sender {
     RoundTrips& trips_;
     std::unique_ptr<PathDelays> delays_;  // null: frames do not leave congested paths
     std::int64_t order_ = 0;
-    // Number of times that the count of timeouts was reset by new routes since a new frame was acknowledged.
+    // Resets of the count of timeouts by new routes since the last acknowledgement of a new frame.
     int asks_ = 0;
     ByPath<std::int64_t> top_{-1};                // order of the last frame known to have arrived
     ByPath<Time> silent_{-1};                     // time of the first timeout; -1: the path is not silent

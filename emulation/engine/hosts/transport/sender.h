@@ -39,8 +39,8 @@ struct TransportParameters {
     std::optional<CreditParameters> credits{};  // receivers grant credits to `congestion`
     bool go_back = false;  // after a loss, retransmit all frames from the lost frame on; single path
     bool lossy = false;    // full queues drop frames, so a loss does not show that a path has failed
-    // Name of the spraying algorithm (make_entropies); empty: none. It chooses among `entropies` values of lb
-    // if switches choose the paths, otherwise among all buckets.
+    // Name of the spraying algorithm (make_entropies); empty: none. It chooses among `entropies` values of
+    // the header field lb (load balancing) if switches choose the paths, otherwise among all buckets.
     std::string spray{};
     std::uint32_t entropies = 256;
     std::uint64_t seed = 0;

@@ -37,7 +37,7 @@ class TestMaking:
     @pytest.mark.parametrize(
         ("fields", "told"),
         [
-            ([BitField("wide", 0, 40)], "field wide: 40 bits at bit 0 are not one number"),
+            ([BitField("wide", 0, 40)], "field wide: Lua cannot read 40 bits from bit 0 as a number"),
             ([BitField("odd", 0, 3)], "3 bits, which are not whole bytes"),
             ([FieldListField("list", None, ByteField("one", 0), count_from=lambda _: 3)], ""),
         ],
