@@ -90,9 +90,7 @@ class Tables:
         elif table.profile:
             self._point(kind, table, wanted, keys, priority)
         elif which != "action":
-            raise Refusal(
-                _INVALID, f"table {table.name!r} has direct actions; give an action, not a member, group or set"
-            )
+            raise Refusal(_INVALID, f"table {table.name!r} has direct actions; give an action, not a member")
         else:
             sent = wanted.action
             action = table.actions.get(sent.action_id) or table.action(sent.action_id)
@@ -205,9 +203,7 @@ class Tables:
             status = self._network.table_reset_default(self._switch, table.handle)
             self._own_default.discard(table.id)
         elif which != "action":
-            raise Refusal(
-                _INVALID, f"{what} has direct actions; give an action, not one of an action profile"
-            )
+            raise Refusal(_INVALID, f"{what} has direct actions; give an action, not a member, group or set")
         else:
             sent = entry.action.action
             action = table.action(sent.action_id)
