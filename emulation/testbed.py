@@ -282,7 +282,10 @@ class Testbed(ControlledTestbed, TreeTestbed, Protocol):
         on_iteration: IterationHandler | None = None,
         on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
-        """Make agents by node, and put them on the hosts; during run() only on nodes given to stand_by()."""
+        """Make agents by node, and put them on the hosts; during run() only on nodes given to stand_by().
+
+        The callbacks get the node of an agent that ends, ends an iteration, or reports its tree as lost.
+        """
         ...
 
     def stand_by(self, node: str) -> None:

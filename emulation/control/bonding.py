@@ -100,7 +100,7 @@ class _Hosts:
 
 @final
 class Bonding:
-    """Drives a `Bond` for every NIC and ToR with bonded ports.
+    """Drives a `Bond` for every NIC and ToR with bonded ports; reactions take effect after `processing_ps`.
 
     With `withhold`, a ToR gets a host route once it has heard the host. Otherwise host routes exist from the
     start, as in real time, where hosts send from the start.

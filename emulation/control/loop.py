@@ -57,9 +57,10 @@ class ControlReport:
 class ControlLoop:
     """Drives a `NodeController` for each node of the plan on a testbed.
 
-    A change of carrier is detected after `detect_ps`; a reaction takes effect `processing_ps` later. Notices
-    are acknowledged, and repeated after `repeat_ps` without an acknowledgement; without `repeat_ps` they are
-    sent once. With `hellos`, a port counts as up only while its two ends hear each other, from start() on.
+    `mode` is the spread of notices of a failed link: direct messages or flooding. A change of carrier is
+    detected after `detect_ps`; a reaction takes effect `processing_ps` later. Notices are acknowledged, and
+    repeated after `repeat_ps` without an acknowledgement; without `repeat_ps` they are sent once.
+    With `hellos`, a port counts as up only while its two ends hear each other, from start() on.
     With `lacp`, a port between a NIC and a ToR counts as up while it is in its bundle. With `spares`, a spare
     NPU replaces a failed one. With `reconfiguration`, optical circuits follow the jobs. The controller of a
     node without power (`set_power`) sends, receives and writes nothing.

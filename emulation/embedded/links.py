@@ -25,7 +25,8 @@ __all__ = ["Links", "usage_of"]
 class Links:
     """Links and circuits of a fabric in the engine, by name.
 
-    `switches` has the engine's number of each node. `port_policies` replaces `policy` for directions.
+    `switches` has the engine's number of each node. `credit_bytes`, `scheduler` and `policy` (the limits of
+    queues) hold for all links, as in EmbeddedTestbed; `port_policies` replaces `policy` for directions.
     """
 
     def __init__(

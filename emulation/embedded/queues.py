@@ -41,7 +41,10 @@ class PauseLimits:
 
 
 def queue_policy(limits: Mapping[str, QueueLimit], pauses: PauseLimits | None = None) -> QueuePolicy:
-    """Return the engine's policy; `limits` may have the keys level-N, data (other levels) and response."""
+    """Return the engine's policy of queues, with priority flow control if `pauses` is given.
+
+    `limits` may have the keys level-N, data (other levels) and response.
+    """
     data = limits.get("data", QueueLimit())
     response = VL_RESPONSE // 2
     chosen = {response: limits.get("response", QueueLimit())}

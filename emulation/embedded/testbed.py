@@ -253,7 +253,10 @@ class EmbeddedTestbed(Lifetime):
         on_iteration: IterationHandler | None = None,
         on_tree_lost: TreeLostHandler | None = None,
     ) -> None:
-        """Make an agent for each node of `specs` from its description, and attach the agents in order."""
+        """Make an agent for each node of `specs` from its description, and attach the agents in order.
+
+        The callbacks get the node of an agent that ends, ends an iteration, or reports its tree as lost.
+        """
         agents = self.make_agents([*specs.values()], self.threads)
         for (node, spec), agent in zip(specs.items(), agents, strict=True):
             if on_done is not None:

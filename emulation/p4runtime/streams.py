@@ -102,7 +102,10 @@ class Stream:
 
 @final
 class Streams:
-    """The open streams of a server. `device_of` finds a device by its id, or raises a Refusal."""
+    """The open StreamChannel streams of a P4Runtime server: messages from and to its controllers.
+
+    `device_of` finds a device by its id, or raises a Refusal.
+    """
 
     def __init__(
         self,

@@ -42,9 +42,10 @@ class _Kind(NamedTuple):
 
 @final
 class Target:
-    """State of a switch under one pipeline; `down` are the ports that are down.
+    """State of a switch under one pipeline: reads and writes of all P4Runtime entities.
 
-    Callers hold the engine's lock.
+    `down` are the ports that are down; `publish` sends a notification to controllers. Callers hold the
+    engine's lock.
     """
 
     def __init__(

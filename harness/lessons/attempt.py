@@ -54,7 +54,7 @@ def passed(expected: str, observed: str) -> Verdict:
 
 
 def failed(expected: str, observed: str, look: str) -> Verdict:
-    """Return the verdict of a failed stage; `look` names a file, a line or a command."""
+    """Return the verdict of a failed stage; `look` names a file, a line or a command to look at."""
     return Verdict(False, expected, observed, look)
 
 

@@ -44,13 +44,16 @@ class Frames:
         return len(self._pairs)
 
     def stream(self, pair: Pair, begin_ps: int, end_ps: int) -> None:
-        """Plan frames in both directions of a pair, every `every_ps` from a random time after `begin_ps`."""
+        """Plan frames in both directions of a pair of hosts, every `every_ps`, up to `end_ps`.
+
+        The first frame is at a random time within `every_ps` after `begin_ps`.
+        """
         for source, target in (pair, pair[::-1]):
             for time_ps in range(begin_ps + self._random.randrange(self._every_ps), end_ps, self._every_ps):
                 self._add(source, target, time_ps)
 
     def burst(self, pair: Pair, time_ps: int, count: int) -> None:
-        """Plan `count` frames at a single time, half of them in each direction of a pair."""
+        """Plan `count` frames at a single time, half of them in each direction of a pair of hosts."""
         for _ in range(count // 2):
             self._add(*pair, time_ps)
             self._add(pair[1], pair[0], time_ps)

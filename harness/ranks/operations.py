@@ -134,14 +134,20 @@ class Matching:
             self._advance(group)
 
     def send(self, work: Work, target: int, tag: int) -> None:
-        """Take a rank's call to send to the group's member at index `target`; match it to a receive."""
+        """Take a rank's call `work` to send to the group's member at index `target`.
+
+        The call is matched to a receive with the same `tag`.
+        """
         source = work.group.members.index(work.rank)
         self._sends[work.group, source, target, tag].append(work)
         self._pair(work.group, target, tag)
         self._check_partner(work, target)
 
     def receive(self, work: Work, source: int, tag: int) -> None:
-        """Take a rank's call to receive from the group's member at index `source`; -1 for any member."""
+        """Take a rank's call `work` to receive from the group's member at index `source`; -1: any member.
+
+        The call is matched to a send with the same `tag`.
+        """
         target = work.group.members.index(work.rank)
         self._receives[work.group, target, tag].append((source, work))
         self._pair(work.group, target, tag)

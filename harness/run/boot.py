@@ -130,7 +130,7 @@ def filled(
 ) -> Iterator[Booted[T]]:
     """Start a testbed, load a program into every node and fill the tables; stop the testbed at the end.
 
-    `programs` and `entries` are by node.
+    `programs` and `entries` are by node. `cache` has encoded updates of earlier runs.
     """
     began = time.perf_counter()
     with running(testbed), P4RuntimeClient(testbed.addresses) as client:

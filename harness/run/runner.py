@@ -285,7 +285,10 @@ def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testb
 
 
 def control_loop(ready: Prepared, up: Booted, jobs: Jobs | PoolRun | None) -> ControlLoop:
-    """Return the controllers of a variant; without `jobs`, spares and circuits have no controller."""
+    """Return the controllers of a variant on the booted testbed `up`.
+
+    Without `jobs`, spares and circuits have no controller.
+    """
     link, control = ready.variant.link, ready.variant.control
     hellos = None
     if control.hello_us is not None:

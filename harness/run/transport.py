@@ -23,7 +23,7 @@ __all__ = ["path_facts", "transport_for"]
 def transport_for(
     fabric: Fabric, variant: Variant, routing: Routing, jobs: Sequence[JobPlan], seed: int
 ) -> TransportParameters:
-    """Return the transport parameters of a variant; `seed` seeds the random choices of spraying.
+    """Return the transport parameters of a variant with its `routing`; `seed` seeds the choices of spraying.
 
     Raises:
         ScenarioError: The queues lose frames, and a memory pool or trees need all frames; or the variant has

@@ -40,7 +40,7 @@ def cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun) -> str:
 
 @final
 class Watchdog:
-    """Detects a run without progress.
+    """Detects a run without progress: no data arrives, and controllers know of unreachable members.
 
     With `moves`, spares or other circuits may restore connectivity, so the watchdog never ends the run.
     """

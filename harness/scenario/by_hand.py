@@ -31,7 +31,7 @@ def with_faults(scenario: Scenario, struck: Struck) -> Scenario:
 
 
 def yaml_with_faults(file: Path, scenario: Scenario, seed: int, struck: Struck) -> str:
-    """Return the text of a scenario's file with faults by hand added; comments and order stay.
+    """Return the text of a scenario's file with `struck`, the faults by hand, added; comments and order stay.
 
     A variant that inherits the faults of the top level gets its own list: a copy, then its faults by hand.
     `seed` becomes the file's seed, so that a run of the returned text repeats the run by hand exactly.

@@ -30,7 +30,7 @@ EXPECTED = {
 def explain(document: Document, failure: ValidationError, root: type[BaseModel] = Scenario) -> list[str]:
     """Return a message for each mistake in a document, in the order of the file's lines.
 
-    `root` is the model against which the document was validated.
+    `failure` is pydantic's error of the document, validated against the model `root`.
     """
     lines: dict[str, int] = {}
     for error in failure.errors(include_url=False):

@@ -55,7 +55,7 @@ class Task(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An ended task: the text of its result file, or the reason (`lost`) for having no result."""
+    """An ended task: the text of its result file, or in `lost` the reason why there is no result."""
 
     run: Task
     text: str = ""
@@ -66,7 +66,7 @@ class Executor(Protocol):
     """Executor of tasks: in this process, in processes of this machine, or on a Ray cluster."""
 
     def results(self, runs: Sequence[Task], stop: Stop) -> Iterator[Done]:
-        """Yield each task when it ends; once `stop()` is True, no further task begins."""
+        """Run the tasks `runs`; yield each when it ends. Once `stop()` is True, no further task begins."""
         ...
 
     def close(self) -> None:
@@ -82,7 +82,7 @@ class InProcess:
         self._work = work
 
     def results(self, runs: Sequence[Task], stop: Stop) -> Iterator[Done]:
-        """Yield each task when it ends, until `stop()` is True."""
+        """Run the tasks `runs` in order, and yield each when it ends, until `stop()` is True."""
         for run in runs:
             if stop():
                 return
@@ -141,7 +141,7 @@ class _Worker:
 
 @final
 class LocalPool:
-    """Executor in at most `jobs` processes of this machine, which live until the pool is closed."""
+    """Executor in at most `jobs` processes of this machine, which call `work` and live until `close`."""
 
     def __init__(self, work: Work, jobs: int) -> None:
         self._work = work

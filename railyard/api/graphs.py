@@ -19,7 +19,8 @@ class TrafficGraph:
     """A traffic graph, built by method calls; each call adds an operation and returns its name.
 
     `operations` has the rows of `graph: {operations: ...}` in a scenario. Times are in microseconds, sizes
-    and offsets in bytes; docs/use/graphs.md explains every argument.
+    and offsets in bytes. `after` has the names of operations that end before the added operation begins.
+    docs/use/graphs.md explains every argument.
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -27,7 +28,7 @@ class TrafficGraph:
         self.operations: list[dict[str, Any]] = []
 
     def send(self, source: str, target: str, size: int, *, after: Names = (), **keys: Any) -> str:
-        """Add a send of `size` bytes from `source` to `target`; it begins after the operations `after` end.
+        """Add a send of `size` bytes from member `source` to member `target`.
 
         `keys` are id, read, write, combine, tag, at_us, delay_us, compute_us, unit.
         """
@@ -41,7 +42,7 @@ class TrafficGraph:
         return self._add("receive", {"receive": 0, "on": member, "from": source}, after, keys)
 
     def compute(self, member: str, us: float, *, after: Names = (), **keys: Any) -> str:
-        """Add a computation of `us` microseconds; `keys` are id, unit, at_us, delay_us."""
+        """Add a computation of `us` microseconds on `member`; `keys` are id, unit, at_us, delay_us."""
         return self._add("compute", {"compute_us": us, "on": member}, after, keys)
 
     def copy(
@@ -53,7 +54,7 @@ class TrafficGraph:
         after: Names = (),
         **keys: Any,
     ) -> str:
-        """Add a copy of `size` bytes inside a member's memory.
+        """Add a copy of `size` bytes inside a member's memory; `combine` "reduce" adds to the target.
 
         `keys` are id, read, write, at_us, delay_us, compute_us.
         """

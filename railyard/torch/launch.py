@@ -83,7 +83,7 @@ class Trained:
 def train(
     ready: Prepared, settings: Settings, seed: int, recorder: TrainingRecorder | None = None
 ) -> Trained:
-    """Run a script on the fabric of a variant; `recorder` records the run.
+    """Run the script of `settings` on the fabric of a prepared variant; `recorder` records the run.
 
     Raises:
         OutputError: PyTorch or the script is missing, or the processes do not start.
@@ -191,7 +191,7 @@ class Availability:
         return losses
 
     def returns(self, nodes: Sequence[str], since_ps: int) -> dict[int, str]:
-        """Return the notices to ranks about repaired nodes outside of `nodes`, by time in ps."""
+        """Return notices to ranks about nodes repaired after `since_ps`, except `nodes`, by time in ps."""
         return {
             at_ps + NOTICE_PS: f"{node} is back"
             for node in self._nodes

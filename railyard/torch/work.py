@@ -52,7 +52,7 @@ class _WaitingFuture(Future):  # type: ignore[misc,type-arg]
 
 @final
 class FabricWork(dist.Work):  # type: ignore[misc]
-    """Handle of an operation on the fabric.
+    """Handle of operation `number` of a rank's process on the fabric.
 
     `finish` writes the result of the operation into `tensors`, which are the value of the future.
     """

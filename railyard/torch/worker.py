@@ -82,7 +82,8 @@ def become_rank(
 ) -> RankProcess:
     """Make this process a rank on the fabric behind `connection`, and set the variables of torchrun.
 
-    `size` is the number of ranks of the run.
+    `size` is the number of ranks of the run, and `clock` the rank's virtual time. `restart` counts earlier
+    starts of all ranks; `max_restarts` is the number of failures after which all ranks start again.
     """
     from torch.optim.optimizer import register_optimizer_step_post_hook
 

@@ -69,7 +69,8 @@ class Wiring:
     ) -> None:
         """Add a link between two nodes; `labels` name its ports, on `a` and on `b`.
 
-        The default of `rate_bps` is the rate of the lanes together.
+        `dimension` is the dimension of the mesh that has the link; None: the link joins two tiers. The
+        default of `rate_bps` is the rate of the lanes together.
         """
         link = Link(
             name=f"{a}-{b}",
@@ -106,7 +107,8 @@ class Wiring:
     ) -> Fabric:
         """Return the fabric; TopologyError when the links of a node use more lanes than it has.
 
-        `remedies` has the remedy of this error by kind of the node.
+        `remedies` has the remedy of this error by kind of the node. `groups` and `host_delay_ps` are fields
+        of the Fabric.
         """
         for node in self._nodes.values():
             used = sum(port.lanes for port in self._ports[node.name] if port.number != HOST_PORT)

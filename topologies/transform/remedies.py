@@ -57,9 +57,9 @@ def remedies(
 
 
 def serves(fabric: Fabric, lost: str, replacement: Replacement, *, down: Set[str], is_gone: IsGone) -> bool:
-    """Return whether the replacement would leave its nodes a working link on each side.
+    """Return whether a replacement of node `lost` would leave its nodes a working link on each side.
 
-    New circuits count as intact. Always True in a fabric without NICs.
+    `down` are names of failed links; new circuits count as intact. Always True in a fabric without NICs.
     """
     healed = (replacement.places.get(lost, lost), *replacement.places.values())
     concerned = [name for name in healed if _two_sided(fabric, name)]
@@ -78,7 +78,10 @@ def serves(fabric: Fabric, lost: str, replacement: Replacement, *, down: Set[str
 
 
 def why_none(fabric: Fabric, lost: str, *, used: Container[str], is_gone: IsGone) -> str:
-    """Return the reason why nothing can replace node `lost`, as text for a message."""
+    """Return the reason why nothing can replace the failed node `lost`, as text for a message.
+
+    `used` are the spares in use; `is_gone` says whether a node has failed.
+    """
 
     def state(name: str) -> str:
         return "used already" if name in used else "gone" if is_gone(name) else ""

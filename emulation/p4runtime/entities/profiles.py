@@ -107,7 +107,7 @@ class _Contents:
 
 @final
 class Profiles:
-    """Action profiles of a switch. Groups leave out members that watch a port in `down`, the down ports."""
+    """Action profiles of a switch; groups leave out members that watch a port in `down`, the down ports."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline, down: Set[int]) -> None:
         self._network = network

@@ -27,9 +27,10 @@ _PS_PER_SECOND = 1_000_000_000_000
 
 
 def allreduce_bound_ps(dims: Sequence[int], data_bytes: int, rate_bps: int) -> float:
-    """Return the least time of an AllReduce over a full mesh with every link at `rate_bps` each way.
+    """Return the least time in ps of an AllReduce of D = `data_bytes` over a full mesh.
 
-    The links of a node carry 2 (n - 1)/n D: for 8 x 8, 2 (63/64) D/(14 B) = 0.140625 D/B; for 8, D/(4 B).
+    Each link has the rate B = `rate_bps` in each direction. The links of a node carry 2 (n - 1)/n D: for
+    8 x 8, 2 (63/64) D/(14 B) = 0.140625 D/B; for 8, D/(4 B).
     Derived from UB-Mesh's full meshes; the paper does not state it.
     """
     return allreduce_ports_bound_ps(prod(dims), data_bytes, sum(size - 1 for size in dims) * rate_bps)
@@ -44,7 +45,7 @@ def allreduce_ports_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> 
 
 
 def ring_bound_ps(ranks: int, data_bytes: int, rate_bps: int) -> float:
-    """Return the least time of an AllReduce of D = `data_bytes` along a directed ring of n ranks.
+    """Return the least time in ps of an AllReduce of D = `data_bytes` along a directed ring of n ranks.
 
     Each rank sends 2 (n - 1)/n D over its only link, of rate `rate_bps`.
     """
@@ -60,7 +61,7 @@ def rings_bound_ps(ranks: int, rings: int, data_bytes: int, rate_bps: int) -> fl
 
 
 def gather_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
-    """Return the least time of an all-gather or a reduce-scatter of arrays of D = `data_bytes`.
+    """Return the least time in ps of an all-gather or a reduce-scatter of arrays of D = `data_bytes`.
 
     (n - 1)/n D must reach a rank, or leave it, over links that carry `node_bps` together.
     """
@@ -68,11 +69,11 @@ def gather_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
 
 
 def all_to_all_bound_ps(dims: Sequence[int], block_bytes: int, rates_bps: Sequence[float]) -> float:
-    """Return the least time of an all-to-all of m = `block_bytes` per ordered pair, over a full mesh.
+    """Return the least time in ps of an all-to-all over a full mesh; m = `block_bytes` go from rank to rank.
 
-    With N ranks, a dimension of k coordinates and links of rate B needs (N/k) m / B; the slowest dimension
-    gives the result, such as 8 m/B for 8 x 8. A cut across
-    a dimension has a coordinates on one side: a (N/k) times (k - a)(N/k) blocks must cross a (k - a)(N/k)
+    `rates_bps` has the rate of a link by dimension. With N ranks, a dimension of k coordinates and links of
+    rate B needs (N/k) m / B; the slowest dimension gives the result, such as 8 m/B for 8 x 8. A cut across a
+    dimension has a coordinates on one side: a (N/k) times (k - a)(N/k) blocks must cross a (k - a)(N/k)
     links, so each link carries N/k blocks on average, on whatever paths.
     """
     ranks = prod(dims)
@@ -102,10 +103,10 @@ def traffic_bound_ps(schedule: Schedule, all_bps: float, element_bytes: int = 4)
 def busiest_pair_ps(
     schedule: Schedule, rates_bps: Mapping[tuple[int, int], float], element_bytes: int = 4
 ) -> float:
-    """Return the time of the schedule's busiest link if sends keep to the direct link of their pair.
+    """Return the time in ps of a schedule's busiest link if every send takes the direct link to its target.
 
-    `rates_bps` has the rate of the direct link of each pair that has one; sends of other pairs are left out.
-    Shortest-path routing uses direct links.
+    `rates_bps` has the rate of each direct link by (source, target) rank; sends between ranks without a
+    direct link are left out. Shortest-path routing uses direct links.
     """
     load: dict[tuple[int, int], int] = defaultdict(int)
     for transfer in schedule.transfers:

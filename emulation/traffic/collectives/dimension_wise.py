@@ -149,9 +149,9 @@ def in_order(dims: Sequence[int]) -> dict[Order, float]:
 
 
 def load_of(dims: Sequence[int], order: Order, *, unscattered_dims: int = 0) -> list[float]:
-    """Return, by dimension, the fraction of the array that an AllReduce sends over each link, each way.
+    """Return, by dimension, the fraction of the array that an AllReduce sends over each link per direction.
 
-    A reduce-scatter or an all-gather sends half as much.
+    A reduce-scatter or an all-gather sends half as much. `unscattered_dims` is as in `dimension_wise`.
     """
     load = [0.0] * len(dims)
     left = 1.0
@@ -171,7 +171,7 @@ def balanced(
 
     `rates` are the link rates of the dimensions, in any unit (default: equal). A linear program, derived
     here, gives the shares. The orders are the rotations of the dimensions, or all permutations if these do
-    better. Equal links of 8 x 8 give two halves.
+    better. Equal links of 8 x 8 give two halves. `unscattered_dims` is as in `dimension_wise`.
     """
     rates = tuple(float(rate) for rate in rates) if rates else (1.0,) * len(dims)
     if len(rates) != len(dims) or min(rates, default=0.0) <= 0:

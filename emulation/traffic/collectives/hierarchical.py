@@ -80,7 +80,10 @@ def reduce(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool = 
 def dispatch(
     dims: Sequence[int], block: int, chosen: Mapping[int, Collection[int]], *, direct: bool = False
 ) -> Schedule:
-    """Return a dispatch of tokens to experts: block r of rank r goes to the ranks `chosen[r]`."""
+    """Return a dispatch of tokens to experts: block r of rank r goes to the ranks `chosen[r]`.
+
+    A block has `block` elements. With `direct`, rank r sends it to each of these ranks itself.
+    """
     name = f"dispatch-{_shape(dims)}"
     schedule = _many(dims, block * prod(dims), chosen, block, Combine.COPY, direct)
     return Schedule(name, schedule.ranks, schedule.elements, schedule.transfers, schedule.goals)
@@ -89,7 +92,10 @@ def dispatch(
 def combine(
     dims: Sequence[int], block: int, chosen: Mapping[int, Collection[int]], *, direct: bool = False
 ) -> Schedule:
-    """Return a combine of expert results: block r of the ranks `chosen[r]` is added to block r of rank r."""
+    """Return a combine of expert results: block r of the ranks `chosen[r]` is added to block r of rank r.
+
+    A block has `block` elements. With `direct`, each of these ranks sends it to rank r itself.
+    """
     name = f"combine-{_shape(dims)}"
     schedule = _many(dims, block * prod(dims), chosen, block, Combine.REDUCE, direct)
     return Schedule(name, schedule.ranks, schedule.elements, schedule.transfers, schedule.goals)

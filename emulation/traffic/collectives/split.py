@@ -33,12 +33,12 @@ class RingSplit:
 def balanced_rings(
     orders: Sequence[Ring], rates: Mapping[Arc, float] | None = None, *, detours: bool = False
 ) -> RingSplit:
-    """Return shares of rings that minimise the load of a full mesh's busiest link, by a linear program.
+    """Return shares of the rings `orders` that minimise the load of a full mesh's busiest link.
 
     `rates` are of directed links, 1 by default, 0 for a failed link. With `detours` a hop of a ring may also
     go over any third rank, as with all-path routing: data move from slow or failed links to links that no
-    ring uses. A ring's hop carries 2 (n - 1)/n of its share. The program is derived here. EmulationError for
-    invalid rings or rates, or if no split exists.
+    ring uses. A ring's hop carries 2 (n - 1)/n of its share. A linear program, derived here, finds the
+    shares. EmulationError for invalid rings or rates, or if no split exists.
     """
     check_rings(orders)
     # Imported here, since importing SciPy takes longer than making a schedule.

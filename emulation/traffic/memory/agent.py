@@ -192,7 +192,8 @@ def make_memory_agents(
 ) -> dict[int, MemoryAgent]:
     """Return the agents of a pool by address; each borrower sends messages to the next borrower in a ring.
 
-    Without `messages`, or with a single borrower, no messages are sent.
+    Every borrower runs `program` on its pages in `directory`; every lender lends `lent_bytes`. Without
+    `messages`, or with a single borrower, no messages are sent.
     """
     ring = len(borrowers) > 1 and messages and program.mix.message > 0
     following = dict(zip(borrowers, (*borrowers[1:], borrowers[0]), strict=True)) if ring else {}

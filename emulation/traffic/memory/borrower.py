@@ -93,10 +93,11 @@ class _Step:
 
 @final
 class Borrower:
-    """The program of one node.
+    """The program of one borrower: random loads, stores, atomics and messages to its pages on lenders.
 
-    `requesters` are the program's connections by lender, and `mailbox` is the node that receives its
-    messages. `lost` is the reason why the program cannot continue, or empty. `report` is the outcome so far.
+    `own` is the CNA of the borrower. `requesters` are the program's connections by lender, and `mailbox` is
+    the node that receives its messages. `lost` is the reason why the program cannot continue, or empty.
+    `report` is the outcome so far.
     """
 
     def __init__(

@@ -50,7 +50,9 @@ def allocate(
     counters: int = 0,
     counter_lender: int | None = None,
 ) -> Directory:
-    """Return the pages of borrowers, `pages` each, on lenders that lend `lent_bytes` each.
+    """Allocate `pages` pages for each borrower, in `copies` copies on lenders that lend `lent_bytes` each.
+
+    `counters` shared counters are on `counter_lender`, by default the first lender.
 
     EmulationError if a borrower has fewer lenders, other than itself, than `copies`, or if a lender has too
     little memory.

@@ -45,9 +45,9 @@ class _Request:
 
 @final
 class Requester:
-    """The borrower's end of a connection with one lender.
+    """The borrower's end of a connection with one lender: sends requests, and repeats them until answered.
 
-    `own` is the CNA of the borrower, and `lb` the first load-balance value of requests.
+    `own` is the CNA of the borrower, and `lb` the first value of the header field lb (load balancing).
 
     `timer` is the time at which `on_timer` is due. `failed` is True once the lender has been given up. `late`
     counts responses to requests that were no longer open.

@@ -105,6 +105,6 @@ def demand(schedule: Schedule, names: Sequence[str], element_bytes: int = 4) -> 
 
 
 def neighbours(schedule: Schedule, rank: int) -> tuple[int, ...]:
-    """Return the ranks that a rank exchanges data with, either way, ascending."""
+    """Return the ranks to which a rank sends data, or from which it receives data, ascending."""
     pairs = {(t.source, t.target) for t in schedule.transfers if rank in (t.source, t.target)}
     return tuple(sorted({source if target == rank else target for source, target in pairs}))

@@ -67,7 +67,7 @@ class SlicedTraffic(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send of a cell to rank `peer` at a step; the cell's offset at the peer is `shift` elements higher.
+    """Send of a cell (see Sliced) to rank `peer` at a step; its offset there is `shift` elements higher.
 
     `op` says how the peer combines the data with its own. `task` is the index of the send's task, or -1 for
     none (emulation.traffic.schedule.tasks).
@@ -195,7 +195,7 @@ _IDLE = CellPlan()
 
 @final
 class Plans(Sequence[tuple[CellPlan, ...]]):
-    """Plans of each rank, one for each cell, computed at each access: all plans would fill the memory.
+    """Plans of each rank, one for each cell, computed at each access, since all plans would fill the memory.
 
     Cells with equal plans share a plan object; a rank has few distinct plans.
     """

@@ -58,7 +58,10 @@ def read(document: Document, location: Location, name: str, settings: GraphSetti
 
 
 def graph_job(fabric: Fabric, job: JobSettings, graph: Graph | None, routing: Routing) -> GraphJob:
-    """Return a job as a graph: with `graph`, or with the graph of its collective if `graph` is None."""
+    """Return a job as a graph: with `graph`, or with the graph of its collective if `graph` is None.
+
+    `routing` decides the paths of the collective, and so its schedule and its bounds.
+    """
     if graph is None:
         members = members_of(fabric, job.collective.members)
         schedule = schedule_of(fabric, members, job.collective, detours=not routing.strategy.single_path)

@@ -118,7 +118,7 @@ def schedule_moves(testbed: FaultRuntime, faults: Faults, moves: Iterable[LaneMo
 
 
 def highest_rates(rates: Mapping[str, int], moves: Sequence[LaneMove]) -> dict[str, int]:
-    """Return the highest rate of each link during a run; `rates` are the rates at the start of the run."""
+    """Return the highest rate of each link in a run with lane `moves`; `rates` are the rates at its start."""
     return {
         link: max([rate, *(m.after[link] for m in moves if link in m.after)]) for link, rate in rates.items()
     }

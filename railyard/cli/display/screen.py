@@ -66,8 +66,8 @@ def complain(message: str) -> None:
 def counting(total: int, what: str) -> Iterator[Callable[[], None]]:
     """Show the progress of `total` items and the time left; yield a function to call after each item.
 
-    On a terminal, progress is a bar. Otherwise it is a line at every eighth of the items, and at least every
-    half minute.
+    On a terminal, progress is a bar with the text `what`. Otherwise it is a line at every eighth of the
+    items, and at least every half minute.
     """
     columns = (TextColumn(what), BarColumn(), TextColumn("{task.completed:g} of {task.total:g}"))
     times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
