@@ -13,8 +13,8 @@ of a fabric, with the routes from which the rows were made. A `Path` is a tuple 
     paths/        path search, shares of paths, standby paths, source routes
     tables/       rows of the tables of each P4 program
     forwarding/   what installed entries do to a frame
-    schemes/      a class for each way to forward: mesh, rails, clos, optical, graph
-    path_probing  the path that a frame takes for each value of lb; loads numpy, so import it by its name
+    schemes/      a class for each forwarding scheme: mesh, rails, clos, optical, graph
+    path_probing  the path of a frame for each value of header field lb; loads numpy, so import it by its name
     planner       make_plan: routes, entries of every node, and the nodes to notify when a link fails
     recovery/     reaction of a node to failures; hellos, LACP, spares
     circuits/     optical circuits between Pods for a demand, and plans to change circuits

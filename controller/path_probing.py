@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Path probing: the values of lb that select a path, computed from the switches' hash (HPN, path selection).
+"""Path probing: compute the values of a frame's load-balancing field, lb, that select a path (HPN).
 
-The hash of p4/control/route/multipath.p4 is a function of scna, dcna and lb
-(controller.forwarding.pipeline). So the path of a frame is known without sending the frame: the groups of
-each switch on the way give the egress port for the hash of each of the 256 values of lb. In an HPN Pod, only
-one switch of a path chooses by hash.
+The hash of p4/control/route/multipath.p4 is a function of three header fields: the addresses scna and dcna,
+and lb (controller.forwarding.pipeline). So the path of a frame is known without sending the frame: the groups
+of each switch on the path give the egress port for the hash of each of the 256 values of lb. In an HPN Pod,
+only one switch of a path chooses by hash.
 """
 
 from collections import deque
@@ -54,14 +54,18 @@ class ProbedPath:
 
 
 def selected_members(hashes: ArrayLike, ways: int, shift: int = 0) -> Ints:
-    """Return each hash's member in a group of `ways` members, chosen by the bits from `shift` on."""
+    """Return the index of the member that each hash selects in a group of `ways` members.
+
+    The bits of the hash from `shift` on select.
+    """
     return (np.asarray(hashes) >> shift & group_size(ways) - 1) % ways
 
 
 def lb_by_member(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> Ints:
     """Return, by member of a group, the first value of `lbs` that selects the member; -1 if there is none.
 
-    `scna` and `dcna` are the addresses of the frame. `lbs` has all values of lb by default.
+    `scna` and `dcna` are the addresses of the frame; the group has `ways` members, selected by the bits of
+    the hash from `shift` on. `lbs` has all values of lb by default.
     """
     values = np.array(lbs or range(LB_VALUES))
     taken = selected_members(flow_hash(scna, dcna, values), ways, shift)
@@ -130,7 +134,8 @@ class PathProbe:
             source: Source of the paths.
             destination: Destination of the paths.
             most: Largest number of paths; 0: no limit.
-            order: Values of lb, the preferred value first. Pairs with different orders use different uplinks.
+            order: Values of lb, the preferred value first. Sources with different orders use different
+                uplinks.
 
         Raises:
             PlanError: The tables do not lead to the destination.
@@ -164,7 +169,7 @@ class PathProbe:
         """Return the values of lb in groups: all paths of a group are equal up to the first switch.
 
         If the source is linked to switches only, each group has an egress port of the source. Groups are
-        sorted by their least value. A pair without source routes has a single group.
+        sorted by their least value. Without source routes to the destination there is a single group.
         """
         number = self._plan.route_columns.paths.pairs.number((source, destination))
         return _lbs_by_part((0,) * BUCKETS if number is None else tuple(self._parts[number].tolist()))
@@ -179,7 +184,7 @@ class PathProbe:
         return numbered_by_first_use(_first_parts(routes.paths)[routes.buckets])
 
     def group_sizes(self, source: str, destination: str) -> tuple[int, ...]:
-        """Return the sizes of the groups on the path of a frame with lb 0, after the steered part.
+        """Return the sizes of the groups on the path of a frame with lb 0, after its source-routed part.
 
         The size of a group is its number of distinct egress ports; groups with one port are left out.
         """

@@ -52,7 +52,8 @@ def make_plan(
         fabric: The fabric.
         scheme: Name of a forwarding scheme (controller.schemes.registry); by default the first scheme
             that serves the fabric.
-        strategy: Name of a strategy of the scheme (controller.schemes.strategy): the paths that a pair uses.
+        strategy: Name of a strategy of the scheme (controller.schemes.strategy), which decides the paths
+            that a source uses to a destination.
         demand: Bytes by source and destination. If given, the shares of paths minimise the load of the
             busiest link (controller.paths.shares), and pairs without demand use their paths of fewest hops.
             If None, shares follow the rates and lengths of paths.
@@ -62,9 +63,9 @@ def make_plan(
         rules: Name of the turn rules.
         hashing: Bits of the hash by which switches choose ports: each tier of switches uses bits of its own
             (per-tier), or all tiers use the same bits (identical).
-        standby: Number of buckets that a pair with a single path gives to standby paths, which share no link
-            with the path in use. With an adaptive strategy, all pairs give buckets to standby paths. A
-            fabric has standby paths only if source routes decide every hop.
+        standby: Number of buckets for standby paths of a pair (source, destination) with a single path;
+            standby paths share no link with the path in use. With an adaptive strategy, all pairs have
+            standby paths. A fabric has standby paths only if source routes decide every hop.
         payload_bytes: Bytes of data in a full frame. A pair whose demand fills fewer than 16 frames gets no
             paths longer than its candidates.
         check: Raise DeadlockError if the routes could deadlock.

@@ -4,8 +4,9 @@
 A slot is a pair of optical switches: it takes one circuit from each Pod and one to each Pod. In `even_split`,
 a slot is a part of a matrix and may hold more. The slots of a spine have consecutive numbers. A block is a
 run of slots with the demand that these slots carry. Each round cuts every block in two: between spines while
-the block has several, then between the pairs of a spine. One flow decides all cuts of a round. The rounds end
-when every block is one slot. Source: LumosCore, FindConnectionAlgorithm, which cuts one block at a time.
+the block has several spines, then between the slots of a spine. One flow decides all cuts of a round. The
+rounds end when every block is one slot. Source: LumosCore, FindConnectionAlgorithm, which cuts one block at
+a time.
 
 A flow always exists: if the first half has n0 of n slots, the fraction n0 / n of every entry keeps all
 bounds.

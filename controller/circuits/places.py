@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Place new circuits among standing circuits, one by one, moving few standing circuits.
 
-A port is free if it is dark or holds a surplus circuit. A circuit goes to a slot where both its ports are
-free. If no slot has both free, the circuit takes a slot with one free port and displaces the circuit at the
-other port. The displaced circuit is then placed in the same way. These moves form a chain; a shortest chain
-is used. Kempe chains, which alternate between two slots, are a special case.
+A slot is a pair of optical switches. A port is free if it is dark or holds a surplus circuit. A circuit goes
+to a slot where both its ports are free. If no slot has both free, the circuit takes a slot with one free port
+and displaces the circuit at the other port. The displaced circuit is then placed in the same way. These moves
+form a chain; a shortest chain is used. Kempe chains, which alternate between two slots, are a special case.
 """
 
 from collections import deque

@@ -150,7 +150,8 @@ class _PathCounter:
         self._max_hops = max_hops
         self._refused = refused
         self._end = [not node.is_switch for node in fabric.nodes]
-        # By node, for each leaving hop: hop number, neighbour, kind of hop, dimension, neighbour's height.
+        # By node, for each leaving hop: its number, neighbour, direction as an index in `Hops.directions`,
+        # dimension, and the neighbour's height.
         self._leaving: list[list[tuple[int, int, int, int | None, int]]] = [[] for _ in fabric.nodes]
         for (source, neighbour), number in self._hops.number.items():
             to = fabric.node(neighbour)

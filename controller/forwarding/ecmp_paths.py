@@ -15,8 +15,8 @@ from topologies.model.columns import columns
 
 __all__ = ["ecmp_columns", "port_of_bucket"]
 
-# Lowest bit of lb that selects the source's port. If bit 1 selects between two ports, the other seven bits
-# of lb reach all 60 uplinks of either ToR; if bit 0 selects, they reach 58
+# Lowest bit of the header field lb (load balancing) that selects the source's port. If bit 1 selects between
+# two ports, the other seven bits of lb reach all 60 uplinks of either ToR; if bit 0 selects, they reach 58
 # (tests/controller/test_path_probing.py).
 _PORT_BIT = 1
 
@@ -36,7 +36,9 @@ def port_of_bucket(bucket: int, ports: int) -> int:
 
 
 def ecmp_columns(tables: TableSource, candidates: PathColumns) -> Routes | None:
-    """Return the path of every bucket of all pairs; None if a node on a path has no `ecmp_table`.
+    """Return the path of every bucket of the pairs of `candidates`.
+
+    The result is None if a node on a path has no `ecmp_table`.
 
     A source route steers a frame to the first switch of a candidate path; from there, switches choose by
     hash. The path of bucket b is the path of a frame with lb b.

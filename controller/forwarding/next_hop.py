@@ -43,14 +43,14 @@ def next_hop(
     """Return the next hop of a frame by the tables of a node.
 
     The result is None at the destination, and if no entry matches. If the node chooses from a group, the hash
-    of source, destination and `lb` selects the member.
+    of the two addresses and `lb` selects the member.
 
     Args:
         tables: Table entries and groups of the nodes.
         node: Node that holds the frame.
         destination: Destination of the frame.
         source: Source of the frame; None stands for `node`.
-        lb: Load-balancing value of the frame.
+        lb: Value of the frame's header field lb (load balancing).
     """
     if node == destination:
         return None
@@ -88,8 +88,8 @@ def neighbour_at(fabric: Fabric, node: str, port: int) -> str | None:
 def table_path(tables: TableSource, source: str, destination: str, lb: int = 0, begun: Path = ()) -> Path:
     """Return the path on which table entries forward a frame, with at most MAX_HOPS hops.
 
-    The path ends early at a node without a matching entry. `begun` is the first part of the path, chosen by a
-    source route; if `begun` is empty, the path begins at `source`.
+    The path ends early at a node without a matching entry. `lb` is as in `next_hop`. `begun` is the first
+    part of the path, chosen by a source route; if `begun` is empty, the path begins at `source`.
     """
     path = list(begun) or [source]
     path.extend(_hops(tables, path[-1], source, destination, lb, MAX_HOPS + 1 - len(path)))
@@ -99,7 +99,7 @@ def table_path(tables: TableSource, source: str, destination: str, lb: int = 0, 
 def table_paths(
     tables: TableSource, source: str, destination: str, begun: Path, lbs: Sequence[int]
 ) -> list[Path]:
-    """Return `table_path` for each of `lbs`; the group of a switch on several paths is looked up once."""
+    """Return `table_path` for each value of lb in `lbs`; the group of a switch is looked up once."""
     fabric = tables.finder.fabric
     scna, dcna = fabric.node(source).address, fabric.node(destination).address
     groups: dict[str, EcmpGroup | None] = {destination: EcmpGroup((), 0, 0)}

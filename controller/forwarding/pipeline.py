@@ -117,7 +117,8 @@ class PortChoice:
 def frame_hash(scna: int, dcna: int, lb: int) -> int:
     """Return the ECMP hash of a frame with lb_mode 0, for the choice of its egress port.
 
-    The hash is the low 16 bits of the CRC-32 of scna, dcna and lb (2, 2 and 1 bytes).
+    The hash is the low 16 bits of the CRC-32 of three header fields: scna and dcna, the addresses of source
+    and destination (2 bytes each), and lb, the load-balancing value (1 byte).
     """
     return zlib.crc32(scna.to_bytes(2) + dcna.to_bytes(2) + lb.to_bytes(1)) & _HASH_MASK
 

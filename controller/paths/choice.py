@@ -11,7 +11,7 @@ __all__ = ["PathChoice"]
 
 
 class PathChoice(Protocol):
-    """Paths of pairs over the working links of a finder."""
+    """Paths from sources to destinations (pairs) over the working links of a finder."""
 
     @property
     def finder(self) -> PathFinder:
@@ -28,9 +28,9 @@ class PathChoice(Protocol):
         ...
 
     def uses_longer_paths(self, source: str, destination: str) -> bool:
-        """Return whether a pair may use longer paths than its candidates, to relieve busy links."""
+        """Return whether a source may use longer paths than its candidates, to relieve busy links."""
         ...
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the permitted paths with `hops` hops, for pairs that use longer paths."""
+        """Return the permitted paths with `hops` hops; empty for a pair that uses no longer paths."""
         ...

@@ -2,7 +2,7 @@
 """Plans as values.
 
 entry         one table entry, its matches and parameters; paths and pairs of nodes
-path_columns  pairs, and the paths of many pairs, in columns
+path_columns  pairs (source, destination), and the paths of many pairs, in columns
 routes        the path of each bucket of each pair, and weights, in columns
 rows          table entries in columns: rows of one table, all entries of a node
 plan          Plan: routes, shares and entries of a fabric

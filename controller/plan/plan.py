@@ -21,6 +21,8 @@ __all__ = ["Plan"]
 class Plan:
     """Routes of a fabric, and the table entries made from the routes, by node.
 
+    A pair is (source, destination): the names of two endpoints.
+
     Attributes:
         fabric: Fabric that the plan serves.
         strategy: Name of the routing strategy.
@@ -65,7 +67,10 @@ class Plan:
         return self.route_columns.from_source(source)
 
     def shares(self, source: str, destination: str) -> dict[Path, float]:
-        """Return the paths that carry a pair's traffic, each with its share; KeyError if none is planned."""
+        """Return the paths of traffic from a source to a destination, each with its share.
+
+        KeyError if no path is planned.
+        """
         paths = self.routes[source, destination]
         weights = self.weights.get((source, destination), (1 / BUCKETS,) * BUCKETS)
         shares: dict[Path, float] = {}
@@ -81,7 +86,7 @@ class Plan:
         return node in self.subscribers[link]
 
     def bucket_weights(self) -> NDArray[np.float64]:
-        """Return the share of a pair's traffic on each of its buckets, shape (pairs, 16)."""
+        """Return, for each planned pair, the share of its traffic on each bucket, shape (pairs, 16)."""
         pairs = self.route_columns.paths.pairs
         weights = np.full((len(pairs), BUCKETS), 1 / BUCKETS)
         if isinstance(self.weights, Weights):

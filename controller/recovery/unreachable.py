@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of nodes separated by failures, and a sentence about the pairs."""
+"""Find pairs of nodes without a route after failures, and describe the pairs in a sentence."""
 
 from collections import Counter
 from collections.abc import Iterable, Set
@@ -15,7 +15,7 @@ _NAMED = 4
 
 
 def unreachable_pairs(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tuple[Pair, ...]:
-    """Return the pairs without a route under the plan's rules while the links `down` have failed."""
+    """Return the pairs of nodes without a route under the plan's rules while the links `down` have failed."""
     scheme = scheme_of(plan, down)
     alone = {node.name for node in plan.fabric.nodes if not scheme.finder.neighbours(node.name)}
     return tuple(pair for pair in pairs if not alone.isdisjoint(pair) or not scheme.shortest_paths(*pair))

@@ -4,7 +4,7 @@
 scheme      the contract: paths, shares, table entries, repair after a failure, dependence on links
 strategy    routing strategies and their properties
 reuse       parts of a previous plan that a new plan keeps
-shares      path of each bucket of each pair, and weights of buckets
+shares      path of each bucket of each pair (source, destination), and weights of buckets
 structured  base class of the schemes for fabrics with dimensions or tiers
 mesh        full meshes of NPUs that forward frames, alone or below LRS and HRS (UB-Mesh)
 clos        tiers of switches that choose among equal next hops by hash (HPN)

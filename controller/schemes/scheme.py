@@ -121,7 +121,7 @@ class Scheme(ABC):
         """Return the candidate paths for a source's traffic to a destination; empty if no path works."""
 
     def all_candidates(self, pairs: PairColumns) -> PathColumns:
-        """Return the candidates of every pair."""
+        """Return the candidate paths of every pair (source, destination)."""
         return PathColumns.of(pairs.fabric, {pair: self.candidates(*pair) for pair in pairs.names()})
 
     @abstractmethod
@@ -129,15 +129,15 @@ class Scheme(ABC):
         """Return the permitted paths of fewest hops, to replace a failed path; empty if no path works."""
 
     def uses_longer_paths(self, source: str, destination: str) -> bool:
-        """Return whether a pair may use paths longer than its candidates, to take load off busy links."""
+        """Return whether a source may use paths longer than its candidates, to take load off busy links."""
         return False
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """Return the permitted paths with `hops` hops for pairs that may use longer paths."""
+        """Return the permitted paths with `hops` hops; empty for a pair that uses no longer paths."""
         return []
 
     def in_one_mesh(self, source: str, destination: str) -> bool:
-        """Return whether a pair is in one mesh, where `Strategy.single_path` applies; True by default."""
+        """Return whether two nodes are in one mesh, where `Strategy.single_path` applies; True by default."""
         return True
 
     # -- shares
@@ -147,7 +147,10 @@ class Scheme(ABC):
         return row_rates(paths, self.finder.failed)
 
     def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
-        """Return the paths of a pair's 16 buckets where switches choose by hash; PlanError by default."""
+        """Return the paths of the 16 buckets of a pair with candidates `paths`, if switches choose by hash.
+
+        PlanError by default.
+        """
         raise PlanError(
             f"the switches of {self.fabric.name} do not choose ports by hash", remedy="use another strategy"
         )

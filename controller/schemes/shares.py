@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of traffic: the path of each bucket of each pair, and the weights of buckets.
+"""Shares of traffic: the path of each bucket of each pair (source, destination), and the weights of buckets.
 
 A linear program decides the pairs of a demand with few paths. Pairs whose standby paths are not among their
 candidates are searched one by one. All other pairs are decided at once, in columns.

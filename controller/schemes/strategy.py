@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A routing strategy: properties that decide which paths a pair uses."""
+"""A routing strategy: properties that decide which paths a source uses to a destination."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -18,7 +18,7 @@ class Steering(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A source's use of the paths of a pair.
+    """A source's use of its paths to a destination; source and destination are a pair.
 
     Attributes:
         name: Name of the strategy.

@@ -176,7 +176,7 @@ class Structured(Scheme):
         return self._by_switches.shortest_paths(source, destination)
 
     def uses_longer_paths(self, source: str, destination: str) -> bool:
-        """Return whether a pair may use paths longer than its candidates, to take load off busy links."""
+        """Return whether a source may use paths longer than its candidates, to take load off busy links."""
         return not self.strategy.single_path and self.in_one_mesh(source, destination)
 
     def in_one_mesh(self, source: str, destination: str) -> bool:
@@ -274,7 +274,7 @@ class Structured(Scheme):
         return until_first_switch(self.fabric, path) if self.strategy.by_hash else path
 
     def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
-        """Return the paths of a pair's 16 buckets when switches choose by hash.
+        """Return the paths of the 16 buckets of a pair with candidates `paths`, if switches choose by hash.
 
         A bucket's path is the path of the frame whose lb equals the bucket number. The bucket's frames with
         other lb values share the steered part of this path only.

@@ -42,7 +42,7 @@ def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "per-tier") -> int:
 
 
 def lb_selects_path(fabric: Fabric, hashing: Hashing = "per-tier") -> bool:
-    """Return whether the eight bits of lb can select every path of a pair without a hash.
+    """Return whether the eight bits of the header field lb can select every path without a hash.
 
     This holds if each level of switches looks at bits of its own, and all of these bits are bits of lb. It
     does not hold with optical switches, or if endpoints have several uplinks, because lb also selects the

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation of the switches' cells: a tree of a job gets a range of cells, and gives it back at the end."""
+"""Allocation of the switches' aggregator cells: a tree gets a range of cells for the time of its job.
+
+A cell is the memory of one block of values in a switch. A slot has two cells, for successive blocks.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _NUMBERS = (1 << 16) - 1
 @final
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """Cells of a tree at each of its switches: `window` slots with two versions, from `bases[switch]` on.
+    """Cells of a tree at each of its switches: `window` slots of two cells, from cell `bases[switch]` on.
 
     Blocks are numbered from `first_block`, which is above all block numbers that the cells have held before.
     """

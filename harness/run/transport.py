@@ -62,7 +62,8 @@ def transport_for(
         )
     defaults = TransportParameters()
     least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
-    # Sprayed frames need a hash where the bits of lb are too few to select the next hop of every tier.
+    # Sprayed frames need a hash where the bits of the header field lb are too few to select the next hop of
+    # every tier.
     hashed = strategy.spray and strategy.by_hash and not lb_selects_path(fabric, variant.control.hash)
     return TransportParameters(
         window=chosen.window,

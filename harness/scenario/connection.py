@@ -63,7 +63,7 @@ class CongestionSettings(Model):
 
 @final
 class Transport(Model):
-    """Transport between NPUs; each pair has one connection unless `connections` is given.
+    """Transport between NPUs; two NPUs have one connection in each direction unless `connections` is given.
 
     Without `congestion`, the window alone limits the unacknowledged frames of a connection. With `recovery:
     go-back-n` all frames from a lost one on go again, as in RoCE; frames keep one path. A spraying

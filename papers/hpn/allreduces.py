@@ -34,11 +34,11 @@ Paths = Literal["search", "random", "five-tuple"]
 @final
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Connections of a pair.
+    """Connections from a GPU to the next GPU of a ring.
 
     Attributes:
         name: name in charts.
-        paths: choice of lb values; `search`: disjoint paths; `random` and `five-tuple`: any.
+        paths: choice of values of the header field lb; `search`: disjoint paths; `random`, `five-tuple`: any.
         count: number of connections, an even number.
         choose: choice of the connection for each message.
     """
@@ -118,7 +118,7 @@ def lbs(pod: Pod, source: Gpus, target: Gpus, kind: Kind, draw: np.random.Genera
     ends = pod.addresses(source), pod.addresses(target)
     result = np.zeros((len(source), each, 2), np.int64)
     for port, own in enumerate(by_port):
-        # The order in which each pair examines the values of lb.
+        # The order in which each source examines the values of lb.
         chosen = draw.permuted(np.tile(own, (len(source), 1)), axis=1)
         if kind.paths == "search":
             ways = selected_members(flow_hash(ends[0][:, None], ends[1][:, None], chosen), aggs)

@@ -90,7 +90,7 @@ class Pod:
         return result
 
     def port(self, lb: ArrayLike) -> Ints:
-        """Return the egress ports of the NIC for frames with these values of lb."""
+        """Return the egress ports of the NIC for frames with these values of the header field lb."""
         return self._ports[np.asarray(lb)]
 
     def links(self, source: Gpus, target: Gpus, lb: ArrayLike) -> Ints:

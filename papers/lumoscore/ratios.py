@@ -31,7 +31,9 @@ METHODS: tuple[Method, ...] = ("flow", "greedy", "scratch")
 def ratios(
     shape: tuple[int, int, int], seeds: Iterable[int], changes: int
 ) -> Mapping[Method, Sequence[float]]:
-    """Return the ratios of each method over changes of job traces; `shape` is Pods, spines, ports a spine.
+    """Return each method's created circuits divided by the fewest possible, for changes of job traces.
+
+    `shape` is Pods, spines, ports a spine; each of `seeds` makes a trace of `changes` changes.
 
     If the integer program creates no circuit, the ratio is the number that the method creates, plus 1.
     """

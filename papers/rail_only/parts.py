@@ -7,7 +7,7 @@ transceiver.
 Derived here: the numbers of switches and transceivers. Networks are folded Clos networks with the fewest
 tiers (`topologies.families.clos`), as the generators build them. Every cable has a transceiver at both ends,
 also cables to NICs. Any-to-any is one network for all GPUs; rail-only has one network for each of the 256
-GPUs of a domain. A switch with enough ports for several rails serves several.
+GPUs of a domain. A switch with enough ports for several rails serves several rails.
 """
 
 from __future__ import annotations

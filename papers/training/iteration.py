@@ -256,7 +256,7 @@ def linearity(
 ) -> float:
     """Return the rate of an NPU among `base` x `factor` NPUs, divided by its rate among `base` NPUs.
 
-    The batch grows with the number of NPUs.
+    The batch grows with the number of NPUs; `sequence` is the length of a sequence in tokens.
     """
     many = best(model, net, base * factor, sequence, given)
     return many.rate / best(model, net, base, sequence, given).rate

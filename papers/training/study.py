@@ -239,7 +239,7 @@ class Finding:
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a study: a cell for each reading, variant, model and length."""
+    """Result of a study: the best layout for each (reading, variant, model, length), in `cells`."""
 
     study: Study
     cells: Mapping[tuple[str, str, str, str], Cell]
@@ -288,7 +288,7 @@ class Outcome:
 
 
 def run(study: Study, advance: Callable[[], None] = lambda: None) -> Outcome:
-    """Compute all cells of a study; `advance` is called after each model on each interconnect."""
+    """Compute the outcome of a study; `advance` is called after each model on each interconnect."""
     given = study.assumptions.assumptions()
     cells = {}
     for reading, (through, _) in READINGS.items():

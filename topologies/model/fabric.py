@@ -148,7 +148,7 @@ class End:
 @final
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A full-duplex link: `rate_bps` bits per second each way, `delay_ps` picoseconds of propagation.
+    """A full-duplex link of `rate_bps` bits per second in each direction, with a propagation delay in ps.
 
     The link joins two nodes of one tier that differ in coordinate `dimension` alone, or two nodes of
     different tiers (`dimension` None).
@@ -176,9 +176,9 @@ class Link:
 class OpticalSwitch:
     """An optical circuit switch, joining its ports in pairs; a fibre leads from port i to `ends[i]`.
 
-    A pair of joined ports is a circuit. A circuit is a link between the two ends, of `lanes` lanes,
-    `rate_bps` bits per second each way and `delay_ps` picoseconds from end to end. A new circuit carries
-    nothing for `reconfiguration_ps` picoseconds.
+    Two joined ports are a circuit: a link between their two ends, of `lanes` lanes, `rate_bps` bits per
+    second in each direction and `delay_ps` picoseconds from end to end. A new circuit carries nothing for
+    `reconfiguration_ps` picoseconds.
     """
 
     name: str

@@ -14,7 +14,7 @@ Attributes of a node:
 
 Attributes of an edge:
 
-    rate_gbps   rate each way; by default the rate of the whole graph
+    rate_gbps   rate in each direction; by default the rate of the whole graph
     delay_ns    propagation delay; by default the delay of the whole graph
     ports       port numbers as text, "s1:3 s3:1"; by default ports are numbered in the order of the edges
 
@@ -61,7 +61,7 @@ def from_graph(
     Args:
         graph: Undirected graph; the name of a node in the fabric is `str` of the node.
         name: Name of the fabric.
-        rate_gbps: Rate of edges without an attribute `rate_gbps`, each way.
+        rate_gbps: Rate in each direction of edges without an attribute `rate_gbps`.
         delay_ns: Delay of edges without an attribute `delay_ns`, and between each endpoint and its host.
         dims: Extents of the coordinates that each node gives as `place`; by default one dimension, which
             numbers the endpoints.

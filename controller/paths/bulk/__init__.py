@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for the paths of all pairs at once, in arrays.
+"""Search for the paths of all pairs (source, destination) at once, in arrays.
 
 working_hops   hops over working links, and the admitted turns between them
 node_sets      a set of numbers for each node, such as the switches above the node

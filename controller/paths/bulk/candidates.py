@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candidate paths of all pairs of a plan, searched for many pairs at once.
+"""Candidate paths of all pairs (source, destination) of a plan, searched for many pairs at once.
 
 The result equals that of `PathChoice.candidates` for each pair. Two searches serve most pairs: paths of up to
 two hops within a mesh, and paths through switches alone. For other pairs `PathChoice.candidates` is called.

@@ -121,7 +121,7 @@ class SwitchCores:
             step, at = ragged(self._first[nodes], self._first[nodes + 1])
             cell = rows[step] * self._nodes + self._heads[at]
             cell = cell[cells[cell] > hops]
-            # Several hops may lead to a cell: only the hop that was written last keeps it.
+            # Several hops may lead to a cell of `distance`: only the hop written last keeps the cell.
             number = np.arange(len(cell), dtype=np.int32)
             finder[cell] = number
             cell = cell[finder[cell] == number]

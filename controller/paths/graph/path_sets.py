@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of paths of a pair, chosen from the admitted paths of a graph.
+"""Sets of paths from a source to a destination, chosen from the admitted paths of a graph.
 
 The name of a routing strategy selects a path set. An installed package adds a path set by an entry point of
 the group `railyard.strategies`. A scenario selects a function of a Python file as FILE.py:NAME:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assign paths to the buckets of many pairs at once, in arrays.
+"""Assign paths to the buckets of many pairs (source, destination) at once, in arrays.
 
 The path of a bucket is given as a row of `PathColumns`. Pairs with the same number of paths and equal weights
 have the same pattern of buckets, so `apportion` runs once for each pattern.

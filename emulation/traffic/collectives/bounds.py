@@ -2,7 +2,7 @@
 """Lower bounds of a collective's time in picoseconds, without headers, propagation and waiting.
 
 They are derived here by counting the data that must leave or reach an NPU or cross a cut; UB-Mesh gives none.
-D is the size of an NPU's array, B the rate of a link each way, N or n the number of NPUs.
+D is the size of an NPU's array, B the rate of a link in each direction, N or n the number of NPUs.
 """
 
 from collections import defaultdict

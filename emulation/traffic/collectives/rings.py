@@ -7,7 +7,7 @@ to balance them (the paper's section on multi-ring AllReduce). It gives no rings
 - undirected: Walecki's decomposition (E. Lucas, Récréations mathématiques II, 1883). K_n has (n - 1)/2
   edge-disjoint Hamiltonian cycles for odd n; (n - 2)/2 and a perfect matching for even n. Each cycle serves
   both directions, as two rings.
-- directed: n - 1 rings that together use every link both ways. For odd n these are Walecki's; for even n they
+- directed: n - 1 rings that use every link in both directions. For odd n these are Walecki's; for even n they
   exist except for 4 and 6 (T. W. Tillson, A Hamiltonian decomposition of K*_2m, 2m >= 8, 1980). A search
   finds them, in milliseconds up to 16 ranks, and `check_rings` checks them.
 """

@@ -21,7 +21,7 @@ __all__ = [
     "first_lb",
 ]
 
-# Number of path buckets: values of the low four bits of lb, each with a source route.
+# Number of path buckets: values of the low four bits of the header field lb, each with a source route.
 BUCKETS: Final = 16
 
 # Number of values of lb.
@@ -37,14 +37,17 @@ Choose = Literal["least-unfinished", "random"]
 @final
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """Load-balance values of connections by (source, target) rank; pairs left out have one connection."""
+    """Values of lb of connections by (source, target) rank; ranks left out have one connection.
+
+    `choose` says which connection a message takes; `seed` is for the random choice.
+    """
 
     lbs: Mapping[tuple[int, int], tuple[int, ...]]
     choose: Choose = "least-unfinished"
     seed: int = 0
 
     def of(self, source: int, target: int) -> tuple[int, ...]:
-        """Return the load-balance value of each connection of a pair."""
+        """Return the value of lb of each connection from rank `source` to rank `target`."""
         return self.lbs.get((source, target)) or (first_lb(source, target),)
 
 
@@ -65,7 +68,7 @@ class PathTiming:
 @final
 @dataclass(frozen=True, slots=True)
 class PathShares:
-    """Paths of a pair: the number of the path of each bucket, and the weight of each bucket.
+    """Paths from a rank to another: the number of the path of each bucket, and the weight of each bucket.
 
     Without weights frames take all buckets in turn. Buckets of weight 0 are used only after failures.
     `timings[n]` is the timing of path n; it is empty if the source does not know the links of its paths.

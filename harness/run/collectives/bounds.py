@@ -99,6 +99,6 @@ def _groups(fabric: Fabric, members: Sequence[str]) -> list[tuple[int, float]]:
 
 
 def _port_bps(fabric: Fabric, name: str) -> int:
-    """Return the sum of the rates of a member's links, in bits per second each way."""
+    """Return the sum of the rates of a member's links, in bits per second in each direction."""
     ports = fabric.node(name).ports
     return sum(link.rate_bps for port in ports if (link := fabric.link_at(name, port.number)))

@@ -36,7 +36,7 @@ _MOVES = 16
 
 @final
 class Members:
-    """Agents of the members of a collective in switches; rank r is the node `names[r]`, its array `inputs[r]`.
+    """Agents of the members of a collective in switches; rank r is node `names[r]`, with array `inputs[r]`.
 
     `slots` gives the trees of `plan` their cells in switches. If a member reports a tree as lost, another
     tree carries the blocks with missing results, over links not in `down`. `moves` counts the replaced trees.

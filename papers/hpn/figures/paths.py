@@ -36,7 +36,7 @@ _SEEDS = range(10)
 
 
 def path_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: int = 0) -> Values:
-    """Count the uplinks that a source reaches by lb, and the frames on the path found by the search.
+    """Count the uplinks reached by values of the header field lb, and the frames on the path of the search.
 
     Args:
         note: progress callback.

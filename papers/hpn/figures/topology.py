@@ -101,7 +101,10 @@ def choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
 
 
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
-    """Return the numbers of flows that change planes and of all flows; a flow is a pair and an lb."""
+    """Return the numbers of flows that change planes and of all flows.
+
+    A flow has a source, a destination and a value of the header field lb.
+    """
     planes, search = plane_of(plan.fabric), PathProbe(plan)
     left = flows = 0
     for source, destination in permutations(members, 2):

@@ -42,7 +42,7 @@ __all__ = ["HPN_HB_RATE_GBPS", "dcn_plus", "hpn"]
 
 HPN = "HPN (SIGCOMM 2024, doi 10.1145/3651890.3672265)"
 
-# NVLink of a GPU each way: 400 GB/s (HPN, hosts).
+# Rate of a GPU's NVLink in each direction: 400 GB/s (HPN, hosts).
 HPN_HB_RATE_GBPS = 3200
 
 Pods = Annotated[int, Spec("Pods, joined by cores", at_least=1)]

@@ -38,7 +38,7 @@ __all__ = [
     "SpineDelay",
 ]
 
-# Rates of a GPU each way, of a platform with A100; with H100 they are 3,600 and 400 Gbit/s (Rail-only).
+# Rates of an A100 in each direction; those of an H100 are 3,600 and 400 Gbit/s (Rail-only).
 HB_RATE_GBPS = 2400
 NIC_RATE_GBPS = 200
 
