@@ -182,7 +182,7 @@ class SwitchReport:
 
 
 class ControlledTestbed(Protocol):
-    """A fabric made real, as its controllers see it.
+    """Interface of a testbed for controllers: ports, links, P4Runtime addresses and time.
 
     Nothing runs before `start`, and nothing is left after `stop`.
     """
@@ -265,7 +265,7 @@ class ControlledTestbed(Protocol):
 
 
 class Testbed(ControlledTestbed, TreeTestbed, Protocol):
-    """A fabric made real, with agents on its hosts."""
+    """Interface of a testbed: a running fabric, with agents on its hosts, in virtual or real time."""
 
     threads: int
     """Number of threads that draw the arrays of agents and compare them."""

@@ -71,7 +71,7 @@ class CircuitShortage:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CircuitTarget:
-    """Cross-connects for a demand.
+    """Crossconnects of the optical switches, by name, for a demand.
 
     `unserved`, (P, P), marks the pairs of Pods that need a circuit and get none.
     """

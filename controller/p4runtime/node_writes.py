@@ -22,7 +22,7 @@ _ENTRIES_AT_ONCE = 1 << 16
 
 @final
 class NodeWrites:
-    """Serialised updates of several nodes.
+    """Serialises the updates of several nodes for WriteRequests.
 
     Consecutive nodes with the same program are encoded together, when the first of them is requested.
 

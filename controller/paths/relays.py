@@ -17,7 +17,7 @@ __all__ = ["Relays"]
 
 @final
 class Relays:
-    """Permitted relayed paths over a finder's working links."""
+    """Finds permitted paths through a neighbour of the source (PXN), over a finder's working links."""
 
     def __init__(self, finder: PathFinder, rules: RuleSet, by_switches: SwitchPaths) -> None:
         self._finder = finder

@@ -34,7 +34,7 @@ _Switches = tuple[str, ...]
 
 @final
 class SwitchPaths:
-    """Permitted paths through switches over a finder's working links.
+    """Finds the permitted paths through switches alone, over a finder's working links.
 
     Argument `top` of a method admits the highest switches. `base` has the paths of another finder, whose
     failed links are a subset of this finder's failed links.

@@ -128,7 +128,7 @@ def is_newer(sequence: int, known: int) -> bool:
 
 
 class Numbered(Protocol):
-    """A holder of sequence numbers of links, such as a node's controller."""
+    """Interface of an object with the sequence numbers of links, such as a node's controller."""
 
     @property
     def sequences(self) -> Mapping[str, int]:

@@ -52,7 +52,9 @@ __all__ = ["NodeController"]
 
 @final
 class NodeController:
-    """The controller of one node. The controllers of a fabric may share `schemes`.
+    """The controller of one node: reacts to port changes and messages with table updates and messages.
+
+    `mode` is the spread of notices. The controllers of a fabric may share `schemes`.
 
     `sequences` are the sequence numbers known under a previous plan, from `latest_sequences`. They let the
     controller recognise old notices; failures that they number count as announced.

@@ -81,7 +81,10 @@ class NotificationReport:
 
 @final
 class Notification:
-    """Failures of one plan, each starting from the planned state."""
+    """Simulation of how nodes learn of link failures; each failure starts from the planned state.
+
+    `mode` is the spread of notices, `delays` are those of a node.
+    """
 
     def __init__(self, plan: Plan, mode: Mode, delays: Delays) -> None:
         self._plan = plan

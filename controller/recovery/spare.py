@@ -100,7 +100,7 @@ def takeover(
 
 @final
 class SparePool:
-    """Lost nodes and free spares. A node counts as lost by the port states of its neighbours.
+    """Finds lost nodes, by the port states of their neighbours, and free spares to replace them.
 
     An endpoint is lost when all its links are down, or all links to a side that it needs: its domain, or the
     network between domains. `holders` has the spare of each replaced node. `members` are the nodes whose loss

@@ -35,7 +35,7 @@ _REPLACEMENTS = 16
 
 
 class Graph(Scheme):
-    """Forwarding in any graph over working links."""
+    """Forwarding scheme of any graph: path sets and up*/down* tables over the working links of a finder."""
 
     follows_dimensions = False
     tells_everybody = True

@@ -40,7 +40,7 @@ __all__ = ["Scheme"]
 
 
 class Scheme(ABC):
-    """Forwarding in one fabric over the working links of a finder.
+    """Forwarding scheme of one fabric: computes paths and table entries over the working links of a finder.
 
     `base` is a scheme with the same rules and strategy, and with fewer failed links; its search results are
     used again. `cache` holds the results of `computed_once`.

@@ -15,7 +15,7 @@ _NAMED = 3  # ports that a text lists by name
 
 @final
 class LightMonitor:
-    """Light at the ports of optical switches, and carrier at the ends of their circuits.
+    """Finds unusable ports of optical switches, from their light and the carrier at the ends of circuits.
 
     A port has no light if the port, its fibre, its spine or the optical switch has failed. A circuit that is
     down although both its ports have light stays joined, in case it comes back; both ports count as unusable,

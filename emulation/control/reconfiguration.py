@@ -79,7 +79,7 @@ class _Runtime(Protocol):
 
 @final
 class ReconfigurationController:
-    """Changes circuits, one change at a time.
+    """Changes circuits as jobs arrive and end and ports fail, one change at a time.
 
     A job that arrives during a change waits if the change begins another job. Any other change, such as a
     change after a departure, gives way while its circuits are dark: a change for all present jobs replaces

@@ -64,7 +64,7 @@ _LANE_BIT = 8 * 15 + 2
 
 @final
 class EmbeddedTestbed(Lifetime):
-    """A fabric in virtual time.
+    """Testbed of a fabric in virtual time, in this process.
 
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for
     credits; 0 makes links drop-tail. `queues` gives limits to queues in place of credits: links then drop

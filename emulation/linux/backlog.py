@@ -26,9 +26,9 @@ _MTU = 1500
 
 @final
 class Backlogs:
-    """A veth pair for probes in `namespace`: `probe0` and `probe1`.
+    """Sends probes through a veth pair in `namespace`, to wait until earlier frames have left all backlogs.
 
-    Their interface indices are `index` and `index + 1`.
+    The interfaces are `probe0` and `probe1`, with the indices `index` and `index + 1`.
     """
 
     def __init__(self, namespace: str, route: RouteSocket, index: int) -> None:

@@ -42,7 +42,10 @@ class _Staged:
 
 @final
 class Device:
-    """One device of the server. Callers hold the server's lock. `publish` notifies controllers."""
+    """One device of the P4Runtime server: its pipeline, its controllers' roles, and its reads and writes.
+
+    Callers hold the server's lock. `publish` notifies controllers.
+    """
 
     def __init__(
         self,

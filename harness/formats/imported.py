@@ -58,7 +58,7 @@ class Imported:
 @final
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The part of a workload to import.
+    """Choice of the part of a workload to import, for smaller and shorter runs.
 
     Attributes:
         scale: Factor for the sizes of all messages and the durations of all computations.
@@ -77,7 +77,7 @@ WHOLE = Part()
 
 @final
 class Waits:
-    """Limit on the number of dependencies of an imported graph.
+    """Counter of the dependencies of an imported graph, which refuses too many of them.
 
     A few lines of a file can make every operation wait for every other operation.
     """

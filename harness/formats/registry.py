@@ -27,7 +27,7 @@ __all__ = ["FORMATS", "Format", "read_files"]
 @final
 @dataclass(frozen=True)
 class Format:
-    """A format of another tool.
+    """A file format of another tool, with the functions to import it.
 
     Attributes:
         text: One line of description.

@@ -43,7 +43,7 @@ _PSN_STRIDE = 0x15555
 @final
 @dataclass(slots=True, eq=False)
 class Operation:
-    """An operation on the fabric.
+    """An operation of a group of ranks under way on the fabric, such as a collective.
 
     Attributes:
         members: Node of each member.
@@ -67,7 +67,7 @@ class Operation:
 @final
 @dataclass(frozen=True, slots=True)
 class End:
-    """End of a member's part of an operation.
+    """Event: a member has finished its part of an operation, or failed.
 
     `result` is the member's result. If the member's agent failed, `lost_member` is the member that did not
     answer it any more.

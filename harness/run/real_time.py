@@ -48,7 +48,7 @@ _ROOM_BYTES = DATA_HEADER_BYTES + 8
 @final
 @dataclass(frozen=True, slots=True)
 class RealTime:
-    """Mininet in real time.
+    """Choice of the Mininet testbed, in real time, for the runs of a scenario.
 
     Attributes:
         switch: Kind of software switches.

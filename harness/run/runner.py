@@ -76,7 +76,7 @@ class Progress(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Outcome of a run.
+    """Outcome of a run of a scenario, all its variants included.
 
     Attributes:
         runs: Run of each variant, by name.

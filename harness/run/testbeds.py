@@ -30,7 +30,7 @@ def processors() -> int:
 
 
 class TestbedChoice(Protocol):
-    """Factory of testbeds.
+    """Choice of the testbed for the runs of a scenario; makes a testbed for each run.
 
     The result of a run records `name` and `switch`. The command that repeats the run contains `options`.
     """

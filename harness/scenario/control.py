@@ -50,7 +50,7 @@ def _known_scheduler(name: str) -> str:
 
 @final
 class Control(Model):
-    """Controllers of a variant.
+    """Settings of the controllers of a variant: reaction times, hellos, LACP, spares, circuits, scheduler.
 
     Attributes:
         processing_us: Time from a message at a node to the table writes that the message causes.

@@ -52,7 +52,7 @@ class Results(Protocol):
 @final
 @dataclass(slots=True)
 class Conducted:
-    """Runs of a study left without a result.
+    """Outcome of `conduct`: the runs of a study that are left without a result.
 
     `lost` runs were tried, but their processes died or this machine failed. `late` runs were left out,
     because all their faults would come after the end of the healthy run.

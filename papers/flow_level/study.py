@@ -72,7 +72,7 @@ PAPER: Mapping[str, Released] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Settings of a comparison.
+    """Settings of a comparison of fabrics on the same traces of jobs.
 
     Attributes:
         cluster: shape of the cluster.
@@ -94,7 +94,7 @@ class Study:
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Outcomes of a study, by fabric and seed."""
+    """Outcomes of a study, by fabric and seed, with means and ratios over them."""
 
     study: Study
     outcomes: Mapping[str, Mapping[int, Outcome]]

@@ -40,7 +40,7 @@ SEEDS, CHANGES = 3, 7
 @final
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Changes of one kind.
+    """Measurements of the planning of all changes of one kind.
 
     Attributes:
         seconds: processor time of each change.
@@ -60,7 +60,7 @@ class Timed:
 @final
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Measurements on a cluster.
+    """Planning times on a cluster of one size.
 
     Attributes:
         pods: number of Pods.

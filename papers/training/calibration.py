@@ -39,7 +39,7 @@ Kind = Literal["allreduce", "ring", "all-gather", "all-to-all", "pairs"]
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A collective on a small full mesh.
+    """A collective on a small full mesh, predicted by the model and emulated.
 
     Attributes:
         dims: sizes of the mesh.

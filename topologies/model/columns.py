@@ -26,7 +26,7 @@ NO_DIMENSION = -1
 @final
 @dataclass(frozen=True, eq=False)
 class FabricColumns:
-    """Arrays over the nodes of a fabric by index, and over its hops by number.
+    """A fabric as arrays, for searches over many paths: nodes by index, hops by number.
 
     Of nodes: `names`, `tiers`, `levels`, `addresses`, and `coordinates` (a row a node).
     Of hops: `tails` and `heads` are node indices, `ports` the egress port at the tail, `arrivals` the ingress

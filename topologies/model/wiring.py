@@ -14,7 +14,7 @@ __all__ = ["Wiring"]
 
 @final
 class Wiring:
-    """Builder of a fabric.
+    """Builder of a fabric: adds nodes and links one by one, and numbers their ports.
 
     Nodes are indexed in the order in which they are added. A node's ports are numbered from 1, in the order
     in which its links are added; the host port, if any, is 0.

@@ -14,7 +14,7 @@ __all__ = ["AdmittedPaths"]
 
 @final
 class AdmittedPaths:
-    """Simple paths over a finder's working links, with admitted turns only.
+    """Finds simple paths over a finder's working links, with admitted turns only.
 
     Rules that count no valleys (VlIncrement.FREE) admit every simple path.
     """

@@ -63,7 +63,7 @@ def _process_ticks(pid: int) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Counters of a cross-connect at two times."""
+    """Counters of a cross-connect at two times; gives the counts of an endpoint between these times."""
 
     before: Mapping[str, EndpointCounters]
     after: Mapping[str, EndpointCounters]

@@ -62,7 +62,7 @@ def _indices(array: ArrayLayout | MeterLayout | RegisterLayout, entry: _Entry) -
 
 @final
 class Counters:
-    """Indexed counters of a switch. Callers hold the engine's lock."""
+    """P4Runtime writes and reads of the indexed counters of a switch. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline) -> None:
         self._network = network
@@ -113,7 +113,7 @@ class Counters:
 
 @final
 class Meters:
-    """Indexed meters of a switch. Callers hold the engine's lock."""
+    """P4Runtime writes and reads of the indexed meters of a switch. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline) -> None:
         self._network = network
@@ -143,7 +143,7 @@ class Meters:
 
 @final
 class Registers:
-    """Registers of a switch. Callers hold the engine's lock."""
+    """P4Runtime writes and reads of the registers of a switch. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline) -> None:
         self._network = network

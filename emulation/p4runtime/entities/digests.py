@@ -71,7 +71,10 @@ class _Learning:
 
 @final
 class Digests:
-    """Digests of a switch. Callers hold the engine's lock, and so does the clock when it calls back."""
+    """Digests of a switch: collects the values that programs send, and sends lists of them to controllers.
+
+    Callers hold the engine's lock, and so does the clock when it calls back.
+    """
 
     def __init__(self, pipeline: Pipeline, clock: Clock, publish: Publish) -> None:
         self._layouts = pipeline.digests

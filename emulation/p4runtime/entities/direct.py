@@ -53,7 +53,7 @@ def _selected(
 
 @final
 class DirectCounters:
-    """Direct counters of a switch, by table entry. Callers hold the engine's lock."""
+    """P4Runtime writes and reads of direct counters, by table entry. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, tables: Tables) -> None:
         self._network = network
@@ -98,7 +98,7 @@ class DirectCounters:
 
 @final
 class DirectMeters:
-    """Direct meters of a switch, by table entry. Callers hold the engine's lock."""
+    """P4Runtime writes and reads of direct meters, by table entry. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, tables: Tables) -> None:
         self._network = network

@@ -107,7 +107,10 @@ class _Contents:
 
 @final
 class Profiles:
-    """Action profiles of a switch; groups leave out members that watch a port in `down`, the down ports."""
+    """P4Runtime writes and reads of the members and groups of a switch's action profiles.
+
+    Groups leave out members that watch a port in `down`, the down ports.
+    """
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline, down: Set[int]) -> None:
         self._network = network

@@ -29,7 +29,10 @@ _Copied = p4r.MulticastGroupEntry | p4r.CloneSessionEntry
 
 @final
 class Replication:
-    """Replication state of a switch. Callers hold the engine's lock; `down` is the set of down ports."""
+    """P4Runtime writes and reads of the multicast groups and clone sessions of a switch.
+
+    `down` is the set of down ports. Callers hold the engine's lock.
+    """
 
     def __init__(self, network: _engine.SwitchSet, switch: int, down: Set[int]) -> None:
         self._network = network

@@ -31,7 +31,7 @@ _Note = tuple[bytes, int, int]
 
 @final
 class Tables:
-    """Tables of a switch. Callers hold the engine's lock."""
+    """P4Runtime writes and reads of the table entries of a switch. Callers hold the engine's lock."""
 
     def __init__(
         self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline, profiles: Profiles

@@ -22,7 +22,7 @@ _Member = tuple[bytes, bytes]
 
 @final
 class ValueSets:
-    """Parser value sets of a switch. Callers hold the engine's lock."""
+    """P4Runtime writes and reads of a switch's parser value sets. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline) -> None:
         self._network = network

@@ -105,7 +105,7 @@ class ActionLayout:
 @final
 @dataclass(frozen=True, slots=True)
 class ArrayLayout:
-    """An indexed counter."""
+    """An indexed counter of `size` cells; `handle` is its number in the engine."""
 
     id: int
     name: str
@@ -208,7 +208,7 @@ class ValueSetLayout:
 @final
 @dataclass(frozen=True, slots=True)
 class ProfileLayout:
-    """An action profile or selector.
+    """An action profile, or with `selector` an action selector.
 
     Sizes count weights, or members with `by_members`; 0 means no limit. `actions` are the actions of its
     tables, which all tables of a profile share. `known_sets` caches decoded action sets by their serialised

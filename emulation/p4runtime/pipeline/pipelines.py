@@ -48,7 +48,7 @@ class _Compiled:
 @final
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Pipeline:
-    """A resolved pipeline; its mappings are by P4Runtime id.
+    """A compiled P4 program with the objects of its p4info, as mappings by P4Runtime id.
 
     It is immutable and shared by switches, unless it translates strings, which each switch does on its own.
     """

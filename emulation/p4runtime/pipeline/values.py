@@ -87,7 +87,7 @@ def _out_of_range(value: bytes, room: str, what: str) -> Refusal:
 
 
 class ValueType(Protocol):
-    """A P4 type."""
+    """A P4 type, with the conversion of its values to P4Runtime messages."""
 
     @property
     def widths(self) -> tuple[int | None, ...]:
@@ -230,7 +230,7 @@ class _Name:
 @final
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A number seen as a string by controllers."""
+    """Type of a number that controllers see as a string."""
 
     name: str
     text_of: TextOf

@@ -46,7 +46,7 @@ _STORES_IN_SWITCH = ("gstore", "gstorepkt")
 @final
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A range of chunks of a buffer of GPU `rank`."""
+    """A source or target of an operation: a range of chunks of a buffer of GPU `rank`."""
 
     rank: int
     buffer: str
@@ -98,7 +98,7 @@ class PlanOperation:
 @final
 @dataclass(slots=True)
 class Gpu:
-    """A GPU of a plan.
+    """Buffers, channels and operations of a GPU of a plan.
 
     Attributes:
         chunks: Number of chunks of the buffers i (input), o (output) and s (scratch).
@@ -120,7 +120,7 @@ class Gpu:
 @final
 @dataclass(slots=True)
 class Plan:
-    """An execution plan.
+    """An MSCCL++ execution plan, as read from its file.
 
     Attributes:
         path: The file.

@@ -24,7 +24,7 @@ _TERMS_PER_BYTE = 64
 
 @final
 class Symbols:
-    """Symbolic memory of all GPUs.
+    """Symbolic memory of all GPUs, to follow which inputs each chunk of a buffer contains.
 
     Args:
         path: File of the algorithm or plan, for error messages.

@@ -24,7 +24,7 @@ __all__ = ["AroundRing", "RingRest", "can_go_around", "ring_rest"]
 @final
 @dataclass(frozen=True, slots=True)
 class RingRest:
-    """A ring AllReduce over the concatenated elements of `blocks`.
+    """A ring AllReduce over the concatenated elements of `blocks`, for blocks that no tree carries any more.
 
     `inputs` has the array of each rank, with zeros in blocks of which the rank is not a source.
     """

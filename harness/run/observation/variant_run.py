@@ -19,7 +19,7 @@ Figure = int | float
 @final
 @dataclass(frozen=True, slots=True)
 class VariantRun:
-    """The run of one variant.
+    """Outcome of the run of one variant: the observation, with bounds and traffic to compare it with.
 
     Attributes:
         observation: Observation of the run.

@@ -37,7 +37,7 @@ class ModelTask:
 @final
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """A run of a variant of a scenario file."""
+    """A run of a variant of a scenario file; `key` is the hash of all inputs on which the figures depend."""
 
     key: str
     name: str

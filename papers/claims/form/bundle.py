@@ -34,7 +34,7 @@ Outcome: TypeAlias = Literal["equal", "within", "out"]
 @final
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A row computed on this machine, and `value`, the figure in the bundle."""
+    """A row computed on this machine compared with `value`, the figure in the bundle."""
 
     check: str
     row: Row

@@ -28,7 +28,7 @@ _NONE = routes([])
 
 
 class Fabric(Protocol):
-    """Holds the routes of placed jobs, by a key chosen by the caller."""
+    """Interface of a simulated fabric: gives each placed job routes, and holds them by the caller's key."""
 
     @property
     def name(self) -> str: ...
@@ -95,7 +95,7 @@ _Job = TypeVar("_Job", bound=Placed)
 
 
 class Lit(Generic[_Job]):
-    """Fabric without dark links; it keeps placed jobs by key."""
+    """Base class of fabrics whose links are never dark; it keeps placed jobs by key."""
 
     def __init__(self, cluster: Cluster, name: str, capacities: Floats) -> None:
         self.cluster, self.name, self.capacities = cluster, name, capacities
@@ -117,7 +117,7 @@ class Lit(Generic[_Job]):
 
 @final
 class Ideal(Lit[Placed]):
-    """A single switch with all NPUs attached, without shared links."""
+    """Ideal fabric to compare with: a single switch with all NPUs attached, without shared links."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster, "ideal", np.zeros(0))

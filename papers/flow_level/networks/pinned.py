@@ -24,7 +24,7 @@ __all__ = ["Flows", "Pinned"]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Flows:
-    """Flows of a job between leaves.
+    """Flows of a job between leaves, with the candidate paths of each.
 
     Attributes:
         amounts: amount of each flow.

@@ -58,7 +58,7 @@ class _Running:
 
 @final
 class Exact:
-    """Progress phase by phase; rates are computed anew whenever the set of active flows changes.
+    """Progress of jobs phase by phase; rates are computed anew whenever the set of active flows changes.
 
     Flows between NPUs of one leaf have the rate 1. When a flow ends, other flows get its share at once.
     """

@@ -50,7 +50,7 @@ class _Sending:
 
 @final
 class Fluid:
-    """Progress at mean rates, averaged over sampled moments.
+    """Progress of jobs at mean rates, averaged over sampled moments.
 
     At each moment every job is in one slice of its iteration, in a phase or idle. The moments of a job visit
     all slices of its iteration, in a random order of the job's own, so jobs are not synchronised.

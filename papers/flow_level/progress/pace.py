@@ -53,7 +53,7 @@ class Counted:
 
 
 class Pace(Protocol):
-    """Progress of the running jobs; the key of a job is also the key of its routes in the fabric."""
+    """Interface to the progress of running jobs; a job's key is also the key of its routes in the fabric."""
 
     def add(self, key: int, job: Job) -> None: ...
 

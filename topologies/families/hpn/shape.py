@@ -22,7 +22,7 @@ Tors = Annotated[Literal["dual", "single"], Spec("ToRs of a NIC: two, or one")]
 @final
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Numbers of hosts, switches, planes and cables.
+    """Shape of an HPN fabric: its numbers of hosts, switches, planes and cables.
 
     `hosts`, `backup`: hosts of a segment in use, and idle hosts of a segment.
     `tors`: ToRs of a set. With `mixed` a set serves all rails of its hosts, else one rail.
