@@ -4,8 +4,8 @@
 Published (Crux, section 4.3, algorithm 1):
 
     graph   If two jobs share a link, an edge leads from the job of higher priority to the job of lower
-            priority. The weight of the edge is the intensity of the job of higher priority. The weight is
-            lost if both jobs get the same level.
+            priority. The weight of the edge is the intensity of the job of higher priority. An edge between
+            two jobs of the same level does not count towards the cut.
     orders  Breadth-first search draws m = 10 random topological orders of the jobs.
     cut     Dynamic programming finds the best cut of each order into levels. The best cut of all orders is
             the result.

@@ -49,11 +49,11 @@ _PATIENCE = 10
 @final
 @dataclass(frozen=True, slots=True)
 class ReconfigurationPolicy:
-    """Settings of reconfiguration.
+    """Settings of the reconfiguration of circuits.
 
     Frames have half of `drain_ps` to reach their spine and half to cross their circuit before it moves.
-    `jobs()` returns the demand of each job that has arrived and not ended, in bytes by pair; routes are
-    planned for these pairs only. `known`: the plan weights paths by the demand.
+    `jobs()` returns the demand of each job that has arrived and not ended, in bytes by (source, destination);
+    only these get routes. `known`: the plan weights paths by the demand.
     """
 
     drain_ps: int
@@ -207,7 +207,7 @@ class ReconfigurationController:
         """Return whether the present circuits serve more traffic as completely as the traffic `before`.
 
         `before` and `together` are bytes for each pair of Pods, shape (Pods, Pods): without and with the new
-        traffic. The result is False if `together` leaves a pair unserved that `before` did not.
+        traffic. The result is False if `together` leaves two Pods unserved that `before` did not.
         """
         fabric, dark = self._runtime.plan.fabric, self._light.dark
         try:
@@ -363,7 +363,7 @@ class ReconfigurationController:
             self.done.append(change)
 
     def _reachable(self, fabric: Fabric, demand: Demand, dark: Iterable[Port]) -> Demand:
-        """Return the demand without pairs disconnected by failures; the agents of such a pair report it."""
+        """Return the demand without nodes disconnected by failures, whose agents report the failure."""
         down = self._down(fabric, dark)
         if not down:
             return demand

@@ -31,7 +31,7 @@ _MAX_READ = 65536
 
 @contextmanager
 def taps(ports: HostPorts) -> Iterator[dict[str, str]]:
-    """Make a TAP device for every host, and carry frames both ways; yield the namespace of each host.
+    """Make a TAP device for every host, and carry frames to and from it; yield the namespace of each host.
 
     Raises:
         MachineError: The process is not root, or the kernel has no TAP devices.

@@ -189,7 +189,7 @@ def vxlan(
 
 
 def _side(side: Side) -> list[tuple[str, Any]]:
-    # A single queue each way: by default the kernel makes a queue for every possible processor.
+    # One queue to send and one to receive: by default the kernel makes a queue for every possible processor.
     return [
         ("IFLA_IFNAME", side.interface),
         ("IFLA_MTU", side.mtu),

@@ -6,7 +6,7 @@
     traffic.csv     taskId, source, destination, bytes, opType, priority, delay, phaseId, dependOnPhases
     fault.csv       taskId, faultType and the parameters of the fault; optional
     network_attribute.txt   attributes; only those about paths and retransmission are read; optional
-    transport_channel.csv   ports of transport channels; read to see if a pair uses several ports; optional
+    transport_channel.csv   ports of transport channels; read to see if two nodes use several ports; optional
 
 A task begins `delay` after the last task of the phases on which it depends. Railyard plans the paths:
 routing_table.csv is not read.
@@ -79,8 +79,9 @@ def read_case(paths: Sequence[Path]) -> Imported:
 def _settings(folder: Path, endpoints: int) -> dict[str, Any]:
     """Return the variant's settings of routing and transport, from the attributes of the case.
 
-    With the attribute UseShortestPaths each pair keeps to one of its shortest paths, unless packets are
-    sprayed or transport channels use several ports. Above 512 endpoints only pairs with traffic get paths.
+    With the attribute UseShortestPaths each source keeps to one of its shortest paths to a destination,
+    unless packets are sprayed or transport channels use several ports. Above 512 endpoints only sources and
+    destinations with traffic get paths.
     """
     settings: dict[str, Any] = {"routing": {"peers": "job"}} if endpoints > _ALL_PAIRS else {}
     path = folder / "network_attribute.txt"

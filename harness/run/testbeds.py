@@ -74,7 +74,7 @@ class TestbedChoice(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The embedded testbed: virtual time, in this process.
+    """Choice of the embedded testbed: virtual time, in this process.
 
     Several `threads` run partitions of the fabric in parallel; with `whole` the fabric is one partition.
     Neither setting changes a result.

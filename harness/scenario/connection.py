@@ -20,7 +20,7 @@ class ConnectionSettings(Model):
     """Several connections for each pair of NPUs, each with its own path, and the choice among them.
 
     `count` is the number of connections of a pair. 0 means one for each disjoint path; None means
-    CONNECTIONS, or with `paths: five-tuple` one for each port.
+    CONNECTIONS, or with `paths: five-tuple` one for each port. `choose` names the connection of a message.
     """
 
     paths: Literal["search", "random", "five-tuple"] = "search"
@@ -40,7 +40,7 @@ class ConnectionSettings(Model):
 
     @property
     def most(self) -> int:
-        """Largest number of connections of a pair; 0 means all disjoint paths."""
+        """Largest number of connections of a pair of NPUs; 0 means all disjoint paths."""
         return CONNECTIONS if self.count is None else self.count
 
 

@@ -30,7 +30,7 @@ def percentages(
     Returns:
         - READING.VARIANT: mean over all models and lengths.
         - READING.VARIANT.NAME: mean for the span, length or model NAME.
-        - READING.FIRST-over-SECOND: for a pair, the least difference over all models and lengths.
+        - READING.FIRST-over-SECOND: for a pair of variants, the least difference over all models and lengths.
         - `differing`: with `twice`, 1 if the two runs differ in result or plot, else 0.
     """
     read = load(EXPERIMENTS / study)

@@ -85,7 +85,7 @@ class RepeatingAgent final : public Participant {
     IterationProfile profile_;
     TransportParameters parameters_;
     std::shared_ptr<ReductionUnit> unit_;
-    Time core_ = 0;                    // lost() when the current part of the computation began
+    Time core_ = 0;                    // core time lost to reduction when this part of the computation began
     std::vector<Iteration> agents_;    // in the order of their creation
     std::vector<Deadline> deadlines_;  // in the order of their agents' first answers
     AgentStats past_;                  // of removed agents

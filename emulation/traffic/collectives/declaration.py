@@ -172,7 +172,7 @@ class CollectiveKind:
         blocks: Whether the array consists of as many equal blocks as there are members.
         crossing_bytes: Returns the least bytes that any algorithm sends across a cut; None if unknown.
         pair_bytes: Returns the bytes that each member has for each other member, given the number of members
-            and the bytes of an array; None unless each pair has data of its own.
+            and the bytes of an array; None unless a member sends different data to each other member.
     """
 
     name: str

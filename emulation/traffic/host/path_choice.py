@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of load-balance values (lb): of a pair's connections (HPN, path selection), and of its paths.
+"""Choice of values of the header field lb (load balancing): of connections (HPN, path selection), of paths.
 
 The low four bits of lb name the bucket of a frame, and each bucket has a source route (All-Path-Routing).
 """
@@ -98,10 +98,10 @@ ONE: Final = Connections({})
 
 
 def first_lb(source: int, target: int) -> int:
-    """Return the default first load-balance value of a pair of ranks, 0 to 255.
+    """Return the default first value of lb for data from rank `source` to rank `target`, 0 to 255.
 
-    If a pair sends a single frame, this value alone decides the path. In a step of a collective the pairs
-    that share links have ranks in a pattern: one rank and all others, or partners that differ in a bit of the
+    If the source sends a single frame, this value alone decides the path. In a step of a collective the pairs
+    of ranks that share links have a pattern: one rank and all others, or partners that differ in a bit of the
     rank. Over 16 such pairs, or a multiple, all buckets are equally frequent, whatever power of two the ranks
     are apart. A sum of multiples of both ranks cannot do this: in recursive doubling it is even for all pairs
     or odd for all.

@@ -29,22 +29,22 @@ class TransportParameters:
     """Parameters of a connection; both ends need equal window, first_psn and first_queue. Times are ps.
 
     Attributes:
-        window: Largest number of frames from the oldest unacknowledged one to the newest.
+        window: Largest number of frames from the oldest unacknowledged frame to the newest frame.
         ack_every: Number of frames for one acknowledgement.
         max_retries: Timeouts in a row, without a newly acknowledged frame, after which a connection fails.
         lb_mode: 1: each frame takes the next load-balance value; 0: a connection keeps its value until a
             timeout.
         first_queue: Lowest queue number of all connections of the traffic.
         level: Service level of data, one of SERVICE_LEVELS.
-        connections: Connections of each pair; None for one connection a pair.
-        paths: Paths of pairs of ranks (source, target) and their shares, for loss recovery by path, with
-            timeouts of at least `path_rto_ps`; a pair without paths recovers by timers alone.
+        connections: Connections from each rank to each peer; None for one connection to a peer.
+        paths: Paths by (source, target) rank and their shares, for loss recovery by path, with timeouts of
+            at least `path_rto_ps`; without paths to its target, a source recovers by timers alone.
         adaptive: Whether frames avoid congested paths.
         marks: Whether switches may mark data frames that leave a long queue.
         congestion: Congestion control of each connection; None for none.
         lossy: Whether full queues drop frames, so that a loss does not mean a broken path; it needs
             `congestion`.
-        go_back: Whether all frames from a lost one on go again, and a receiver gives up frames behind a gap;
+        go_back: Whether all frames from a lost frame on go again, and a receiver drops frames behind a gap;
             it needs `congestion` and lb_mode 0.
         spray: Choice of load-balance values by the fate of earlier frames; None for values in turn, or by
             the shares of paths.

@@ -2,9 +2,9 @@
 """Convert traffic graphs to Chakra traces, one file per rank, with the times of a run if they are given.
 
 A send becomes a COMM_SEND node at its source and a COMM_RECV node at its target, with a tag that is unique
-among the messages of this pair. Computations and copies become COMP nodes. `data_deps` hold the dependencies
-of the graph and the data dependencies. Chakra's times are whole microseconds; the attributes `start_ps` and
-`duration_ps` give them in picoseconds.
+among the messages from this source to this target. Computations and copies become COMP nodes. `data_deps`
+hold the dependencies of the graph and the data dependencies. Chakra's times are whole microseconds; the
+attributes `start_ps` and `duration_ps` give them in picoseconds.
 """
 
 import gzip

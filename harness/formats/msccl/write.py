@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert an AllReduce or all-gather of Railyard to MSCCL's XML: one threadblock per direction of each pair.
+"""Convert an AllReduce or all-gather of Railyard to MSCCL's XML: threadblocks that send, or receive, by peer.
 
 A step waits for the steps of other threadblocks that wrote or read its chunks before. A step has a single
 dependency in the XML; `nop` steps before it carry further dependencies. An AllReduce works in place; an

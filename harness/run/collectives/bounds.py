@@ -39,7 +39,7 @@ def bounds(
 
     One bound is the largest of four times: the time for data to leave a member, to leave all members of equal
     coordinate in a dimension, to leave a level of the fabric such as a host, or to cross the middle of a
-    dimension. With a single path that the source or the tables choose, a pair sends over its direct link
+    dimension. With a single path that the source or the tables choose, neighbours send over their direct link
     only, so the busiest of these links gives another bound. On fabrics whose traffic does not follow
     dimensions, `graph_bounds` are added.
     """

@@ -3,8 +3,8 @@
 
 A connection is a value of the header field lb, which decides its path (HPN, path selection):
 
-    search      values whose paths share no link between switches, computed from the hash; each pair tries
-                the values in a random order of its own
+    search      values whose paths share no link between switches, computed from the hash; each source and
+                destination try the values in a random order of their own
     random      random values, as hosts use that do not know the hash
     five-tuple  one random value for each port of the source, as a flow has one hash
 
@@ -37,7 +37,7 @@ _BYTE_PS = 8 * 10**12
 
 
 def sources_know_paths(fabric: Fabric, routing: Routing) -> bool:
-    """Return whether source routes decide every hop of a frame; a bucket of a pair then has one path."""
+    """Return whether source routes decide every hop of a frame; each bucket then has one path."""
     return not routing.strategy.by_hash and routing.scheme.steers_every_hop(fabric)
 
 
@@ -99,7 +99,7 @@ def connections_of(
         seed: Seed of the random values of lb.
 
     Raises:
-        PlanError: The paths of a pair cannot be computed.
+        PlanError: The paths between two members cannot be computed.
     """
     search = PathProbe(plan)
     pairs = {(transfer.source, transfer.target) for transfer in schedule.transfers}

@@ -225,7 +225,7 @@ def _by_place(nodes: Iterable[Node], cut: tuple[int, ...]) -> dict[tuple[int, ..
 
 @computed_once
 def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
-    """Return the total rate of all links out of a group of nodes, in bit/s each way.
+    """Return the total rate of all links out of a group of nodes, in bit/s in each direction.
 
     A switch with all its neighbours in the group, such as the switch of a domain, counts as part of the
     group. The result is cached, because jobs have groups in common.

@@ -66,7 +66,7 @@ class JobPlan:
         bound_ps: Lower bound of the time of all iterations.
         rhythm: Iterations and their computation; None for a job that sends once and computes nothing.
         level: Service level of the job's data.
-        connections: Connections of each pair; None for one connection a pair.
+        connections: Connections from each rank to each peer; None for one connection to a peer.
         bounds: Lower bounds of the collective alone in ps, by a description of each.
         shares: The jobs of which a traffic graph consists; empty for a collective.
         trees: Trees of a collective in switches; its schedule has no transfers.

@@ -51,7 +51,7 @@ _SEEDS = range(1, 11)
 _BASELINES = ("shortest-first", "topology-aware", "interleave")
 _SCHEDULERS = ("none", "fair", *_BASELINES, "crux")
 
-# Fabrics with one connection a pair: three tiers; two tiers with random placement.
+# Fabrics with one connection between two accelerators: three tiers; two tiers with random placement.
 _TRACES = ("tiers", "clos")
 
 
@@ -77,7 +77,7 @@ def measure_trace(
     seeds: Sequence[int] = _SEEDS,
     own: str = "crux",
 ) -> Values:
-    """Measure the gain of `own` over the baselines on traces of several seeds.
+    """Measure the gain of the scheduler `own` over the baselines, on traces of `days` for several `seeds`.
 
     Each scheduler gets the same jobs on the same accelerators. A job holds its accelerators for a fixed time,
     so utilisation is the work done in that time.

@@ -48,7 +48,7 @@ class _Placed:
 
     Attributes:
         phases: source leaves, destination leaves and numbers of flows of each phase.
-        demand: leaves, leaves and numbers of links demanded, each pair in both directions.
+        demand: two leaves and the number of links demanded between them, as arrays, in both directions.
         loads: loads of each phase over the current circuits; None until they are needed.
     """
 
@@ -135,7 +135,7 @@ class Lumos:
     def _wanted(
         self, job: Job, flows: tuple[tuple[Ints, Ints, Floats], ...], npus: Ints
     ) -> tuple[Ints, Ints, Ints]:
-        """Return the links demanded by a job: leaves, leaves and numbers, each pair in both directions.
+        """Return the links demanded by a job: arrays of two leaves and a number of links, in both directions.
 
         A leaf gets at most as many links as the job has NPUs on it. Steady phases come first, with the most
         flows of any of them. Other phases get further links between Pods as far as leaves have links left.

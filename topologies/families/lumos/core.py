@@ -2,8 +2,8 @@
 """The core of a LumosCore fabric: groups of optical switches, their wiring to spines, and their circuits.
 
 Spine h of every Pod is in group h. It has K ports (K even, counted from 0) to the optical switches of the
-group, by one of three wirings. `maps[h][k][i] = j` means: in group h, switch or pair k joins Pod i to Pod j;
--1 is dark.
+group, by one of three wirings. Switches 2k and 2k + 1 of a group are pair k. `maps[h][k][i] = j` means: in
+group h, switch or pair k joins Pod i to Pod j; -1 is dark.
 
     cross      Tx of port 2k leads to switch 2k, and Rx comes from switch 2k + 1; for port 2k + 1 the other
                way round. A circuit of pair k joins the even port of Pod i with the odd port of Pod j
@@ -213,8 +213,8 @@ def _row(fabric: Fabric, core: Core, name: str) -> tuple[int, ...]:
 def physical(fabric: Fabric) -> dict[str, dict[int, int]]:
     """Return the Rx fibre of each lit Tx fibre, by physical optical switch.
 
-    Switch K of group H is `ocsH.K`. With cross and uniform wiring a switch has one fibre a Pod each way; with
-    dual-link wiring it has two, the second for the odd ports.
+    Switch K of group H is `ocsH.K`. With cross and uniform wiring a switch has one fibre to and one from each
+    Pod; with dual-link wiring it has two, the second for the odd ports.
     """
     core = core_of(fabric)
     settings: dict[str, dict[int, int]] = {}

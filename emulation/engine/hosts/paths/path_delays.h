@@ -40,7 +40,7 @@ class PathDelays {
     // Return true if another frame may leave; if all paths are slow, only few frames may be in flight.
     bool has_room(const PathHealth& health) const;
     // Return the load-balance value of a new frame, and whether the frame has to ask for an acknowledgement.
-    // `lb` is the value by the planned shares.
+    // `lb` is the value of header field lb by the planned shares.
     std::pair<std::uint8_t, bool> steer(std::uint8_t lb, const PathHealth& health, Time now);
     // Return `lb`, or the value of the path with the least expected delay if the path of `lb` is congested.
     std::uint8_t choose(std::uint8_t lb, const PathHealth& health, Time now) const;

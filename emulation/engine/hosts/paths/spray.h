@@ -15,8 +15,9 @@
 
 namespace railyard {
 
-constexpr std::size_t kBuckets = 16;  // a bucket is a value of the low 4 bits of lb; each has a source route
-using BucketSet = std::uint16_t;      // a bit for each bucket
+// A bucket is a value of the low 4 bits of the header field lb (load balancing); each has a source route.
+constexpr std::size_t kBuckets = 16;
+using BucketSet = std::uint16_t;  // a bit for each bucket
 // Step of lb between retries after timeouts. Odd, so that sixteen timeouts try all sixteen buckets; not 1,
 // since neighbouring buckets often share a path.
 constexpr std::uint8_t kBucketStride = 5;
@@ -27,8 +28,8 @@ struct PathTiming {
     Time headers = 0, kib = 0, narrowest_kib = 0;
 };
 
-// Paths of a source-destination pair: path number and weight of each bucket. Without weights, frames take all
-// buckets in turn. `timings` is by path, empty if the links of the paths are not known.
+// Paths from a source to a destination: path number and weight of each bucket. Without weights, frames take
+// all buckets in turn. `timings` is by path, empty if the links of the paths are not known.
 struct PathShares {
     std::array<std::uint32_t, kBuckets> paths{};
     std::vector<double> weights;
@@ -90,7 +91,7 @@ class PathHealth {
     ByPath<Time> until_{-1};  // time of the next trial; -1: not avoided
 };
 
-// Chooses the bucket of each frame by the weights of the working paths; `lb` is the first value.
+// Chooses the bucket of each frame by the weights of the working paths; `lb` is the value of the first frame.
 class Spray {
    public:
     Spray(const PathShares& shares, std::uint8_t lb, std::shared_ptr<PathHealth> health);

@@ -16,7 +16,8 @@ namespace railyard {
 
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// Slices of an array, each the payload of a frame. Offsets and sizes are bytes.
+// Slices of an array, each the payload of a frame. Offsets and sizes are bytes. A cell is a range of the
+// array that transfers move only as a whole.
 struct SliceTable {
     std::vector<std::uint64_t> offset;
     std::vector<std::uint32_t> size, cell;
