@@ -81,9 +81,9 @@ def test_a_port_has_queues_of_its_own(write: Callable[[str], Path]) -> None:
 
     everywhere = trimmed(TRIM)
     assert everywhere["gpu2-rail0", 0] == everywhere["gpu2-rail0", 1] == 0
-    one = trimmed(small.replace("PORT", "gpu2->rail0"))
-    assert one["gpu2-rail0", 0] > one["gpu2-rail0", 1] == 0
-    assert one["gpu4-rail0", 0] == 0
+    narrow = trimmed(small.replace("PORT", "gpu2->rail0"))
+    assert narrow["gpu2-rail0", 0] > narrow["gpu2-rail0", 1] == 0
+    assert narrow["gpu4-rail0", 0] == 0
 
 
 def test_a_port_without_a_link_is_refused(write: Callable[[str], Path]) -> None:
