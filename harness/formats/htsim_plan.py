@@ -38,6 +38,7 @@ _FAILED_PERCENT = 25  # htsim's failed links keep this percentage of their rate.
 _IGNORED = {"-o": 1, "-log": 1, "-logtime": 1, "-logtime_us": 1, "-debug": 0, "-nodes": 1, "-seed": 1}
 _TAKEN = {
     "-end": 1,
+    "-receiver_cc": 0,
     "-receiver_cc_only": 0,
     "-sender_cc_only": 0,
     "-sender_cc": 0,
@@ -252,23 +253,31 @@ def _settings(
 def _congestion(experiment: _Experiment, product: int) -> tuple[str, Mapping[str, float]]:
     """Return the algorithm of congestion control and its parameters; `product`: packets of a round trip."""
     options = experiment.options.keys()
-    if "-receiver_cc_only" in options:
-        if other := sorted({"-sender_cc_only", "-sender_cc", "-sender_cc_algo"} & options):
-            experiment.locations[other[0]].refuse(
-                f"{other[0]} beside -receiver_cc_only is not supported", "leave one of them out"
-            )
-        first = experiment.number("-cwnd", 0) or math.ceil(1.5 * product)
-        return "rccc", {"start_frames": first, "share": _PULL_SHARE}
-    algorithm = _ALGORITHMS[experiment.word("-sender_cc_algo", "nscc", tuple(_ALGORITHMS))]
-    if not {"-sender_cc_only", "-sender_cc", "-sender_cc_algo"} & options:
+    senders = sorted({"-sender_cc_only", "-sender_cc", "-sender_cc_algo"} & options)
+    receivers = sorted({"-receiver_cc_only", "-receiver_cc"} & options)
+    if not senders and not receivers:
         experiment.location.refuse(
             "the experiment chooses no congestion control",
             "add `!Param -sender_cc_only` or `!Param -receiver_cc_only`",
         )
-    if algorithm != "nscc":
-        return algorithm, {}
-    delay = experiment.number("-target_q_delay", 0)
-    return algorithm, {"start_frames": experiment.number("-cwnd", 0), "target_us": delay}
+    only = [name for name in senders + receivers if name.endswith("_only")]
+    if only and senders and receivers:
+        experiment.locations[only[0]].refuse(
+            f"{only[0]} beside {(receivers if only[0] in senders else senders)[0]} is not supported",
+            "leave one of them out",
+        )
+    algorithm = _ALGORITHMS[experiment.word("-sender_cc_algo", "nscc", tuple(_ALGORITHMS))]
+    first, delay = experiment.number("-cwnd", 0), experiment.number("-target_q_delay", 0)
+    if not receivers:
+        return algorithm, {} if algorithm == "fixed" else {"start_frames": first, "target_us": delay}
+    granted = {"start_frames": first or math.ceil(1.5 * product), "share": _PULL_SHARE}
+    if not senders:
+        return "rccc", granted
+    if algorithm == "fixed":
+        experiment.locations["-sender_cc_algo"].refuse(
+            f"-sender_cc_algo constant beside {receivers[0]} is not supported", "give nscc"
+        )
+    return "nscc+rccc", {**granted, "target_us": delay}
 
 
 def _faults(experiment: _Experiment, matrix: Imported) -> tuple[Mapping[str, Any], ...]:

@@ -255,7 +255,7 @@ def _check_cells(with_line: Lines, document: Document, by_name: Mapping[str, Pre
 def _ports(
     with_line: Lines, at: Location, fabric: Fabric, variant: Variant
 ) -> dict[LinkDirection, PortSettings]:
-    """Return the settings of single directions of links, with the directions settings in the fabric."""
+    """Return the settings of single directions of links, with the directions found in the fabric."""
     settings: dict[LinkDirection, PortSettings] = {}
     for name, port in variant.link.ports.items():
         target = with_line((*at, name), partial(find_target, fabric, "direction", name))

@@ -36,6 +36,14 @@ ALGORITHMS: Final[Mapping[str, Mapping[str, float]]] = {
     "fixed": {},
     "nscc": {"target_us": 0, "gamma": 0.8, "gain": 0.0125, "gate": 0.125, "start_frames": 0},
     "rccc": {"share": 0.95, "start_frames": 0},
+    "nscc+rccc": {
+        "target_us": 0,
+        "gamma": 0.8,
+        "gain": 0.0125,
+        "gate": 0.125,
+        "start_frames": 0,
+        "share": 0.95,
+    },
     "swift": {
         "target_us": 0,
         "range_us": 0,
@@ -62,7 +70,7 @@ ALGORITHMS: Final[Mapping[str, Mapping[str, float]]] = {
 without queues: `target_us` of nscc by 0.75 if full queues trim frames, else by 1; `target_us` of swift by
 1.5, its `range_us` by 1. `start_frames` is the first window of nscc; 0 for its largest. In rccc a sender may
 send `start_frames` before the first grant; 0 for the bandwidth-delay product of its path. `share` is the part
-of a host's rate that a receiver grants.
+of a host's rate that a receiver grants. nscc+rccc applies both algorithms, with the smaller window.
 """
 
 
@@ -134,7 +142,7 @@ class CongestionChoice:
         """
         if self.own:
             return getattr(self.make(), "credits", None)
-        if self.algorithm != "rccc":
+        if "share" not in ALGORITHMS[self.algorithm]:
             return None
         return receiver_credits(self.facts, **self.parameters)
 
@@ -158,7 +166,7 @@ class CongestionChoice:
 
 
 def receiver_credits(facts: PathFacts, **parameters: float) -> tuple[int, int]:
-    """Return the value of `CongestionChoice.credits` for the algorithm rccc with these parameters."""
+    """Return the first credit in bytes and the rate of grants in bit/s of rccc with these parameters."""
     chosen = {**ALGORITHMS["rccc"], **parameters}
     frames, product = chosen["start_frames"], facts.base_rtt_ps * facts.rate_bps / _BIT_PS
     first = frames * facts.frame_bytes if frames > 0 else max(product, facts.frame_bytes)

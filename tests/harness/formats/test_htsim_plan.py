@@ -83,6 +83,21 @@ def test_an_option_becomes_a_key(plan: Path, option: str, keys: tuple[str, ...],
     assert set_by_option == value != without
 
 
+@pytest.mark.parametrize(
+    ("options", "algorithm"),
+    [
+        ("-sender_cc", "nscc"),
+        ("-receiver_cc_only", "rccc"),
+        ("-receiver_cc", "rccc"),
+        ("-sender_cc\n!Param -receiver_cc", "nscc+rccc"),
+    ],
+)
+def test_options_choose_the_congestion_controls(plan: Path, options: str, algorithm: str) -> None:
+    plan.write_text(PLAN.replace("-sender_cc_only", options))
+    (imported,) = read_plan(plan)
+    assert imported.settings["transport"]["congestion"]["algorithm"] == algorithm
+
+
 def test_a_single_path_of_a_pair_is_chosen_by_hash(plan: Path) -> None:
     settings = settings_of(plan, "-paths 1")
     assert settings["routing"] == {"strategy": "hashed", "peers": "job"}
@@ -132,7 +147,11 @@ def test_failed_links_lead_from_cores_and_keep_a_quarter_of_rate_queues_and_mark
     ("text", "message"),
     [
         ("!Experiment early\n", "above the first matrix"),
-        (PLAN + "!Param -receiver_cc\n", "plan.txt:7: option -receiver_cc is not supported"),
+        (PLAN + "!Param -receiver_cc\n", "-sender_cc_only beside -receiver_cc is not supported"),
+        (
+            PLAN.replace("-sender_cc_only", "-sender_cc_algo constant") + "!Param -receiver_cc\n",
+            "-sender_cc_algo constant beside -receiver_cc is not supported",
+        ),
         (PLAN + "!Param -q\n", "option -q takes 1 values, got 0"),
         (PLAN + "!Param -q many\n", "plan.txt:7: "),
         (PLAN + "!Colour red\n", "is no line of a plan"),

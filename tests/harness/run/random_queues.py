@@ -47,7 +47,7 @@ def scenario_of(seed: int) -> dict[str, Any]:
         first = draw.choice([2, 8])
         link["ecn"] = {"first_frames": first, "last_frames": 4 * first, "percent": draw.choice([10, 100])}
     transport: dict[str, Any] = {
-        "congestion": draw.choice(["fixed", "nscc", "rccc", "swift", "dcqcn"]),
+        "congestion": draw.choice(["fixed", "nscc", "rccc", "nscc+rccc", "swift", "dcqcn"]),
         "ack_every": draw.choice([1, 1, 4]),
         "window": draw.choice([4, 16, 64]),
         "min_rto_us": draw.choice([10, 50]),

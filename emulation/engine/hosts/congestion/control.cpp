@@ -5,6 +5,7 @@
 
 #include "hosts/congestion/dcqcn.h"
 #include "hosts/congestion/nscc.h"
+#include "hosts/congestion/nscc_rccc.h"
 #include "hosts/congestion/rccc.h"
 #include "hosts/congestion/swift.h"
 
@@ -34,6 +35,7 @@ std::unique_ptr<CongestionControl> congestion_control(const std::string& name,
     if (name == "fixed") return std::make_unique<Fixed>();
     if (name == "nscc") return std::make_unique<Nscc>(parameters, facts);
     if (name == "rccc") return std::make_unique<Rccc>(parameters, facts);
+    if (name == "nscc+rccc") return std::make_unique<NsccRccc>(parameters, facts);
     if (name == "swift") return std::make_unique<Swift>(parameters, facts);
     if (name == "dcqcn") return std::make_unique<Dcqcn>(parameters, facts);
     throw std::invalid_argument("congestion control " + name + " does not exist");

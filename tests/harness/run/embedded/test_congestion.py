@@ -183,7 +183,7 @@ def test_a_plan_that_can_deadlock_is_refused_where_a_wait_may_last(
         prepare(*load(write(text)))
 
 
-@pytest.mark.parametrize("algorithm", ["nscc", "rccc", "swift", "dcqcn"])
+@pytest.mark.parametrize("algorithm", ["nscc", "rccc", "nscc+rccc", "swift", "dcqcn"])
 def test_an_algorithm_trims_less_than_a_fixed_window(incast: Callable[..., Figures], algorithm: str) -> None:
     chosen, fixed = (incast(TRIM, name, elements=262144) for name in (algorithm, "fixed"))
     assert chosen["trimmed_frames"] < fixed["trimmed_frames"]
