@@ -85,6 +85,7 @@ export class Connection {
     this.#open.delete(message.id);
     if (message.type === "state") {
       if (message.ended && !this.store.session.ended) this.store.say("");
+      if (message.mode === "replay") this.store.follow = false; // from the beginning of the first variant
       this.store.session = message;
       this.store.changed("session");
     } else if (message.type === "refused") {

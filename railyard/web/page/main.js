@@ -209,7 +209,7 @@ function Time({ page }) {
   useEffect(() => {
     const space = (/** @type {KeyboardEvent} */ event) => {
       const at = /** @type {Element | null} */ (event.target);
-      if (event.key !== " " || at?.closest("button, input, select, textarea, a")) return;
+      if (event.key !== " " || at?.closest("button:not([aria-selected=true]), input, select, textarea, a")) return;
       pressed.current();
       event.preventDefault();
     };
@@ -287,6 +287,25 @@ function Side({ page }) {
   </aside>`;
 }
 
+/** Give the picture the keys that nothing else has: a button that a pointer has pressed does not keep the focus, as
+ * the space bar would press it again. Returns what ends it. @param {Page} page */
+function keysOfPicture(page) {
+  const pressed = (/** @type {MouseEvent} */ event) => {
+    const button = /** @type {Element | null} */ (event.target)?.closest("button:not([role=tab])");
+    if (event.detail > 0) /** @type {HTMLElement | null} */ (button)?.blur();
+  };
+  const key = (/** @type {KeyboardEvent} */ event) => {
+    if (event.target !== document.body || event.ctrlKey || event.metaKey || event.altKey) return;
+    (page.views.find(({ pane }) => pane === page.store.pane) ?? page.views[0])?.key(event);
+  };
+  addEventListener("click", pressed);
+  addEventListener("keydown", key);
+  return () => {
+    removeEventListener("click", pressed);
+    removeEventListener("keydown", key);
+  };
+}
+
 /** @param {{page: Page}} props */
 function App({ page }) {
   const { store } = page;
@@ -294,6 +313,7 @@ function App({ page }) {
   page.announce = say;
   useStore(store, "tracks");
   const [full, toggle] = useFullScreen();
+  useEffect(() => keysOfPicture(page), []);
   const two = store.beside && store.tracks.has(store.beside);
   return html`<div class=${`shell ${full ? "full" : ""}`}>
     <${Head} page=${page} />

@@ -201,6 +201,7 @@ export class Store {
 
   /** @param {Track} track @param {RunEvent} event */
   #event(track, event) {
+    event.text = event.text.replace(/(\d) us\b/g, "$1 µs"); // as older recordings have it
     // A record of a job's end comes with the tick after it.
     track.events.splice(lastBefore(track.events, event.t) + 1, 0, event);
     if (track.events.length > EVENTS) track.events.splice(0, EVENTS / 4);
@@ -240,9 +241,15 @@ export class Store {
     if (notice) setTimeout(gone, bad ? 12000 : 6000);
   }
 
+  /** Time up to which events are shown: all that a live run has told while the page follows it, as a fault by hand in a
+   * pause is later than the last tick. */
+  get until() {
+    return this.follow && this.session.mode === "live" ? Infinity : this.time;
+  }
+
   /** Events up to the time that is shown. @param {Track} track @returns {RunEvent[]} */
   past(track) {
-    return track.events.slice(0, lastBefore(track.events, this.time) + 1);
+    return track.events.slice(0, lastBefore(track.events, this.until) + 1);
   }
 
   /** Links that faults have taken up (true) or down (false) since the tick that is shown: a fault by hand in a pause is
@@ -251,8 +258,7 @@ export class Store {
     const turned = new Map();
     if (!track) return turned;
     const since = track.ticks[lastBefore(track.ticks, this.time)]?.t ?? -1;
-    const until = this.follow && this.session.mode === "live" ? Infinity : this.time;
-    for (let at = lastBefore(track.events, since) + 1; at < track.events.length && track.events[at].t <= until; at++) {
+    for (let at = lastBefore(track.events, since) + 1; at < track.events.length && track.events[at].t <= this.until; at++) {
       const { kind, event, links } = track.events[at];
       if (kind === "fault" && (event === "up" || event === "down")) for (const link of links ?? []) turned.set(link, event === "up");
     }
@@ -278,6 +284,8 @@ export class Store {
     const last = lastBefore(track.ticks, this.time);
     if (last < 0) return null;
     const tick = track.ticks[last];
+    // After the end, beside a variant that lasts longer, the means of the last ticks would stay for ever.
+    if (track.end && last === track.ticks.length - 1 && this.time > tick.t) return tick;
     const before = [];
     for (let i = last - 1; i > last - SMOOTHED && i >= 0; i--)
       if (track.ticks[i].load.length === tick.load.length) before.push(track.ticks[i].load);

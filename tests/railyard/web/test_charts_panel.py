@@ -80,7 +80,7 @@ def test_charts_show_and_export_the_run(browser: Browser, tmp_path: Path):
         # A link that is chosen shows its load; the drawing has a path for each line.
         link = page.evaluate("page.store.track.links.indexOf('npu1-npu3')")
         page.evaluate("page.store.select({kind: 'link', at: page.scene().linkAt.get('npu1-npu3')})")
-        expect(page.get_by_text("load of npu1-npu3")).to_be_visible()
+        expect(page.get_by_role("figure", name="load of npu1-npu3")).to_be_visible()
         with page.expect_download() as download:
             page.get_by_role("button", name="SVG").click()
         download.value.save_as(tmp_path / "charts.svg")
@@ -108,3 +108,26 @@ def test_charts_show_and_export_the_run(browser: Browser, tmp_path: Path):
         # The variant beside has dashed lines.
         page.get_by_role("button", name="compare").click()
         expect(page.get_by_text(re.compile("dashed: healthy"))).to_be_visible()
+
+        # A single chart is drawn as large as a slide: faults are marked, and labels stay inside.
+        page.get_by_label("charts to save").select_option("latency")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="SVG").click()
+        assert download.value.suggested_filename == "small-cut-healthy-latency.svg"
+        download.value.save_as(tmp_path / "chart.svg")
+        slide = ET.parse(tmp_path / "chart.svg").getroot()
+        assert (slide.get("width"), slide.get("height")) == ("960", "540")
+        texts = {"".join(text.itertext()): text for text in slide.iter("{http://www.w3.org/2000/svg}text")}
+        assert {"npu1-npu3 goes down", "median", "longest, healthy", "time, µs"} <= texts.keys()
+        widest = page.evaluate(
+            """(text) => {
+                document.body.insertAdjacentHTML("beforeend", text);
+                const svg = document.body.lastElementChild;
+                const boxes = [...svg.querySelectorAll("text")].map((part) => part.getBBox());
+                const rights = boxes.map(({x, width}) => x + width);
+                svg.remove();
+                return Math.max(...rights);
+            }""",
+            (tmp_path / "chart.svg").read_text(),
+        )
+        assert widest < 960

@@ -70,7 +70,7 @@ def test_a_click_shows_the_link_of_the_variant_that_was_clicked(browser: Browser
         expect(heading).to_contain_text("down")
         # The frames of the link are those of that variant too: none after the cut.
         page.get_by_role("tab", name="Frame").click()
-        times = page.get_by_role("list", name="frames").locator(".when")
+        times = page.get_by_role("table", name="frames").get_by_role("button")
         expect(times).to_have_count(16)
         assert max(float(text.split()[0]) for text in times.all_text_contents()) <= CUT_PS / 1e6
         page.get_by_role("button", name="compare").click()
@@ -104,3 +104,13 @@ def test_events_of_both_variants_are_listed_marked_and_walked(browser: Browser, 
         before = page.evaluate("page.store.time")
         page.get_by_role("button", name="one tick further").click()
         until(page, f"page.store.time > {before}")
+
+
+def test_a_variant_that_has_ended_is_idle_beside_one_that_goes_on(browser: Browser, recording: Path):
+    with serving(replay(recording), port=0) as address, visit(browser, address) as page:
+        compared(page)
+        busy = "page.store.at(page.store.tracks.get('healthy')).load.some((load) => load > 0)"
+        page.evaluate("page.store.seek(page.store.tracks.get('healthy').end.completion_ps / 2)")
+        assert page.evaluate(busy)
+        page.evaluate("page.store.seek(page.store.tracks.get('healthy').ticks.at(-1).t + 1)")
+        assert not page.evaluate(busy)

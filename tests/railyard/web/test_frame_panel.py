@@ -223,8 +223,12 @@ def test_a_frame_over_three_hops_shows_the_bytes_that_craft_makes(browser: Brows
         for tick in range(2, 8):
             page.get_by_role("button", name="one tick further").click()
             until(page, f"page.store.track.ticks.length >= {tick} && page.store.session.paused")
-        frames = page.get_by_role("list", name="frames")
-        expect(frames.get_by_text("on npu1 → npu0, npu1 to npu0: data, PSN 0, 4,158 bytes")).to_be_visible()
-        frames.get_by_text("npu1 to npu0: data, PSN 0,").click()
+        # In columns: time, receiving node, ends, operation with PSN, length.
+        frame = page.get_by_role("table", name="frames").get_by_role("row").filter(has_text="data, PSN 0")
+        frame = frame.filter(has_text="npu1 to npu0").first
+        expect(frame.get_by_role("cell")).to_have_text(
+            [re.compile(r"\d\.\d"), "npu0", "npu1 to npu0", "data, PSN 0", "4,158"]
+        )
+        frame.get_by_role("button").click()
         expect(hops).to_have_text(["npu0"])
         expect(page.get_by_text("npu0 delivers it to its host")).to_be_visible()

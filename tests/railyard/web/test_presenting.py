@@ -212,11 +212,56 @@ def test_in_full_screen_a_chosen_link_has_its_name_and_is_taken_down(browser: Br
         chosen.get_by_role("button", name="Take it down").click()
         until(page, "page.store.session.by_hand.healthy?.length === 1")
         # At once, in the pause.
-        expect(chosen.get_by_role("button", name="Take it up")).to_be_visible()
+        expect(chosen.get_by_role("button", name="Bring it up")).to_be_visible()
+        expect(page.locator(".caption")).to_contain_text("npu2-npu3 goes down by hand at")
+        # The button does not keep the focus, so the space bar plays.
+        page.keyboard.press("Space")
+        until(page, "page.store.session.paused === false")
+        assert page.evaluate("page.store.session.by_hand.healthy.length") == 1
         page.evaluate("page.store.select({kind: 'node', at: page.scene().nodeAt.get('npu5')})")
         expect(chosen).to_contain_text("npu5")
         page.keyboard.press("f")
         expect(chosen).to_have_count(0)
+
+
+def test_a_replay_begins_at_the_beginning_of_the_first_variant(browser: Browser, results: Path):
+    with serving(replay(results / "run.recording"), port=0) as address, visit(browser, address) as page:
+        until(page, "!!page.store.tracks.get('cut')?.end && !!page.scene()")
+        assert page.evaluate("[page.store.variant, page.store.time]") == ["healthy", 0]
+
+
+def test_the_picture_has_the_keys_that_nothing_else_has(browser: Browser, results: Path):
+    with replayed(browser, results) as page:
+        page.keyboard.press("f")
+        expect(page.locator(".caption")).to_be_visible()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("l")
+        expect(page.locator(".chosen")).to_contain_text("npu0-npu1")
+        page.get_by_role("button", name="compare").click()
+        page.keyboard.press("Space")
+        until(page, "page.store.playing && !!page.store.beside")
+        page.keyboard.press("Escape")
+        # In a field and among tabs, keys keep their meaning.
+        page.get_by_label("find a node or link").press("l")
+        assert page.evaluate("page.store.selection?.kind") != "link"
+        page.get_by_role("tab", name="Inspect").click()
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", name="Events")).to_have_attribute("aria-selected", "true")
+        page.keyboard.press("Space")
+        until(page, "!page.store.playing")
+
+
+def test_an_older_recording_has_the_sign_of_microseconds(browser: Browser, results: Path):
+    with replayed(browser, results) as page:
+        page.evaluate(
+            """(() => {
+                const event = {t: 1, kind: "fault", text: "after 2.5 us, of us all"};
+                const bytes = new TextEncoder().encode(JSON.stringify(event));
+                page.store.take(Uint8Array.of(6, ...bytes).buffer);
+            })()"""
+        )
+        page.get_by_role("tab", name="Events").click()
+        expect(page.get_by_text("after 2.5 µs, of us all")).to_be_visible()
 
 
 def test_a_replay_takes_the_chosen_time(browser: Browser, results: Path):

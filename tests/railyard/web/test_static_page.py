@@ -86,9 +86,10 @@ def test_frames_of_a_link_lead_to_their_times(browser: Browser, results: Path):
         page.evaluate("page.store.show('cut'); page.store.seek(1500000)")
         page.evaluate("page.store.select({kind: 'link', at: page.scene().linkAt.get('npu1-npu3')})")
         page.get_by_role("tab", name="Frame").click()
-        frames = page.get_by_role("list", name="frames").get_by_role("button")
+        frames = page.get_by_role("table", name="frames").get_by_role("button")
         expect(frames).to_have_count(16)
-        expect(frames.first).to_contain_text(re.compile(r"npu\d to npu\d: (data|ack), PSN"))
+        row = frames.first.locator("xpath=ancestor::tr")
+        expect(row).to_contain_text(re.compile(r"npu\d to npu\d\s*(data|ack), PSN"))
         # No frame crosses a link that is down.
         times = page.evaluate("page.store.track.frames.get('npu1-npu3').map((frame) => frame.t)")
         assert max(times) <= 1_000_000

@@ -7,10 +7,11 @@
  */
 import uPlot from "uplot";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { COLOURS, offer, toCsv, toPng, toSvg } from "./exports.js";
+import { offer, toCsv, toPng } from "./exports.js";
 import { chartsOf, drawn } from "./series.js";
+import { COLOURS, toSvg } from "./svg.js";
 import { html, useStore } from "../ui.js";
-import { us } from "../words.js";
+import { classOf, us } from "../words.js";
 
 /** Milliseconds between two drawings of a run that goes on. */
 const PERIOD = 300;
@@ -22,6 +23,7 @@ export function ChartsPanel({ page }) {
   useStore(store, "tracks", "selection", "session");
   const [, again] = useState(0);
   const [zoom, setZoom] = useState(/** @type {[number, number] | null} */ (null));
+  const [which, choose] = useState("");
   const { track, selection } = store;
   // Ticks come faster than charts are worth drawing.
   useEffect(() => {
@@ -40,11 +42,15 @@ export function ChartsPanel({ page }) {
   const other = store.tracks.get(store.beside);
   const charts = beside(chartsOf(track, link), other && other.ticks.length > 1 ? chartsOf(other, link) : [], other?.label ?? "");
   const range = zoom ?? /** @type {[number, number]} */ ([0, store.span / 1e6]);
+  const only = charts.filter(({ id }) => id === which);
   const save = async (/** @type {"svg" | "png" | "csv"} */ kind) => {
-    const title = `${store.header?.title ?? ""}: ${track.label}`;
-    const file = `${store.header?.scenario ?? "run"}-${track.name}.${kind}`;
-    const svg = toSvg(charts, range, title);
-    const blob = kind === "csv" ? new Blob([toCsv(charts)], { type: "text/csv" })
+    const saved = only.length ? only : charts;
+    const title = `${store.header?.title ?? ""}: ${track.label}${other ? `, dashed: ${other.label}` : ""}`;
+    const names = [store.header?.scenario ?? "run", track.name, other?.name, ...only.map(({ id }) => id)];
+    const file = `${names.filter(Boolean).join("-")}.${kind}`;
+    const marks = store.events.filter(({ event: { kind } }) => classOf(kind) === "fault").map(({ event: { t, text } }) => ({ t: t / 1e6, text }));
+    const svg = toSvg(saved, range, title, marks);
+    const blob = kind === "csv" ? new Blob([toCsv(saved)], { type: "text/csv" })
       : kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await toPng(svg);
     offer(blob, file);
   };
@@ -54,6 +60,10 @@ export function ChartsPanel({ page }) {
     <p class="dim">${track.label}${other ? `, dashed: ${other.label}` : ""}. A click shows a time; drag to zoom. ${
       link ? "" : "Choose a link to see its load and queue."}</p>
     <div class="row">
+      <select aria-label="charts to save" title="a single chart is drawn as large as a slide" value=${only.length ? which : ""}
+        onChange=${(/** @type {any} */ event) => choose(event.target.value)}>
+        <option value="">all charts</option>
+        ${charts.map(({ id, title }) => html`<option value=${id}>${title}</option>`)}</select>
       ${(/** @type {const} */ (["svg", "png", "csv"])).map((kind) => html`<button onClick=${() => save(kind)}>${kind.toUpperCase()}</button>`)}
       ${zoom && html`<button class="primary" onClick=${() => setZoom(null)}>whole run</button>`}
     </div>
@@ -140,7 +150,7 @@ function options(page, chart, width, zoom) {
     width, height: HEIGHT,
     legend: { show: false },
     padding: [6, 8, 0, 0],
-    scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(max, 1e-9) * 1.06] } },
+    scales: { x: { time: false }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.06 : 1] } },
     axes: [{ ...axis, size: 22 }, { ...axis, size: 44 }],
     series: [{}, ...chart.lines.map(({ label, dashed }, at) => ({
       label, stroke: COLOURS[at % COLOURS.length], width: 1.5, dash: dashed ? [5, 3] : undefined, points: { show: false },
@@ -165,17 +175,21 @@ function options(page, chart, width, zoom) {
       }],
       draw: [(u) => {
         const { ctx, bbox } = u;
-        const x = Math.round(u.valToPos(store.time / 1e6, "x", true));
-        if (x < bbox.left || x > bbox.left + bbox.width) return;
-        ctx.save();
-        ctx.strokeStyle = colour("--text");
-        ctx.lineWidth = devicePixelRatio;
-        ctx.setLineDash([]);
-        ctx.beginPath();
-        ctx.moveTo(x, bbox.top);
-        ctx.lineTo(x, bbox.top + bbox.height);
-        ctx.stroke();
-        ctx.restore();
+        const line = (/** @type {number} */ t, /** @type {string} */ name, /** @type {number[]} */ dash) => {
+          const x = Math.round(u.valToPos(t / 1e6, "x", true));
+          if (x < bbox.left || x > bbox.left + bbox.width) return;
+          ctx.save();
+          ctx.strokeStyle = colour(name);
+          ctx.lineWidth = devicePixelRatio;
+          ctx.setLineDash(dash);
+          ctx.beginPath();
+          ctx.moveTo(x, bbox.top);
+          ctx.lineTo(x, bbox.top + bbox.height);
+          ctx.stroke();
+          ctx.restore();
+        };
+        for (const { event } of store.events) if (classOf(event.kind) === "fault") line(event.t, "--down", [4, 4]);
+        line(store.time, "--text", []);
       }],
     },
   };

@@ -209,7 +209,7 @@ export class FabricView {
     canvas.addEventListener("pointercancel", up);
     canvas.addEventListener("pointerleave", () => this.#over(null));
     canvas.addEventListener("dblclick", (event) => this.camera.zoom(2, place(event).x, place(event).y));
-    canvas.addEventListener("keydown", (event) => this.#key(event));
+    canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
   /** @param {{x: number, y: number} | null} where */
@@ -230,7 +230,7 @@ export class FabricView {
 
   /** Keys: arrows walk from node to node, L its links, + and - zoom, 0 shows all, Escape chooses nothing.
    * @param {KeyboardEvent} event */
-  #key(event) {
+  key(event) {
     const { scene, store } = this;
     if (!scene) return;
     const { clientWidth: width, clientHeight: height } = this.canvas;

@@ -44,9 +44,14 @@ function upTo(frames, time) {
 }
 
 /** @param {{frames: Crossing[], choose: (frame: Crossing) => void, none: string}} props */
-const List = ({ frames, choose, none }) => html`
-  ${frames.length === 0 && html`<p class="dim">${none}</p>`}
-  <ul class="events" aria-label="frames">${[...frames].reverse().map((frame) => html`<li key=${frame.number}>
-    <button onClick=${() => choose(frame)}>
-      <span class="when">${us(frame.t)}</span><i></i>
-      <span>on ${frame.from} → ${frame.to}, ${frame.words}, ${count(frame.length)} bytes</span></button></li>`)}</ul>`;
+function List({ frames, choose, none }) {
+  if (!frames.length) return html`<p class="dim">${none}</p>`;
+  return html`<div class="crossings"><table aria-label="frames">
+    <thead><tr><th class="n">µs</th><th>towards</th><th colspan="2">frame</th><th class="n">bytes</th></tr></thead>
+    <tbody>${[...frames].reverse().map((frame) => {
+      const [ends, what = ""] = frame.words.split(": ", 2);
+      return html`<tr key=${frame.number} onClick=${() => choose(frame)}>
+        <td class="n"><button class="quiet">${us(frame.t).replace(" µs", "")}</button></td><td>${frame.to}</td><td>${ends}</td><td>${what}</td>
+        <td class="n">${count(frame.length)}</td></tr>`;
+    })}</tbody></table></div>`;
+}

@@ -67,7 +67,7 @@ export function targetOf(scene, { kind, at }) {
 /** @param {{page: Page, target: FaultKeys, down: boolean}} props */
 const Turn = ({ page, target, down }) =>
   down
-    ? html`<button class="primary" onClick=${() => page.strike({ ...target, event: "up" })}>Take it up</button>`
+    ? html`<button class="primary" onClick=${() => page.strike({ ...target, event: "up" })}>Bring it up</button>`
     : html`<button class="danger" onClick=${() => page.strike({ ...target, event: "down" })}>Take it down</button>`;
 
 /** Name and state of what is chosen, and the hand that takes it down or up. @param {{page: Page}} props */
