@@ -33,8 +33,9 @@ from harness.report.job_metrics import jobs_table
 from harness.report.markup import shown, table
 from harness.report.own_cells import cells_html
 from harness.report.picture import link_use
-from harness.report.results import Bound, Result
+from harness.report.results import Result
 from harness.report.sources import citations
+from harness.report.verdicts import assertions_table, bounds_html, failing_html
 from harness.run.observation.queue_recorder import MAX_FLOWS, MAX_QUEUES
 from harness.run.observation.variant_run import VariantRun
 from harness.scenario.metrics import ALL_METRICS, RUN_TIMES
@@ -117,9 +118,6 @@ _WHY_METRICS = (
 # Names of switch programs as their projects write them.
 SWITCHES = {"bmv2": "BMv2", "builtin": "built-in"}
 
-# CSS class of an assertion's verdict.
-VERDICT_CLASSES = {"holds": "yes", "fails": "no", "not judged": "soft"}
-
 
 def report_html(
     scenario: Scenario,
@@ -156,11 +154,12 @@ def report_html(
         f'<p class="soft">{about}, {size}</p>',
         *([f"<p>{escape(scenario.description)}</p>"] if scenario.description else []),
         f'<p class="verdict">{held}: {passed}</p>',
+        *failing_html(result),
         *filter(None, [verdict_html(scenario, result)]),
         variant_switches(scenario),
         heading("Completion time", _WHY_TIMES),
         f"<figure>{charts.completion_times}</figure>",
-        *_bounds(scenario, result),
+        *bounds_html(scenario, result),
         heading("Data that arrived, over time", _WHY_ARRIVALS),
         f"<figure>{charts.deliveries}</figure>",
         time_slider(),
@@ -187,7 +186,7 @@ def report_html(
         *_captures(captures),
         *filter(None, [fidelity_html(scenario, result)]),
         heading("Assertions", _WHY_ASSERTIONS),
-        _assertions(result),
+        assertions_table(result),
         heading("Metrics", _WHY_METRICS),
         _metrics(scenario, result, runs),
         "<h2>Sources</h2>",
@@ -248,28 +247,6 @@ def _panel(index: int, caption: str, svg: str) -> str:
     """Return a figure of the variant number `index`, with an HTML caption marked by the variant's colour."""
     chip = f'<span class="chip" style="background:{colour(index)}"></span>'
     return f'<figure data-variant="{index}"><figcaption>{chip} {caption}</figcaption>{svg}</figure>'
-
-
-def _bounds(scenario: Scenario, result: Result) -> list[str]:
-    """Return lists of lower bounds of the variants' collectives; the largest is the mark in the chart.
-
-    Variants with the same bounds share a list.
-    """
-    labels: dict[tuple[Bound, ...], list[str]] = {}
-    for variant in scenario.variants:
-        if bounds := result.bounds.get(variant.name, ()):
-            labels.setdefault(bounds, []).append(variant.label)
-    if not labels:
-        return []
-    parts = ["<p>Lower bounds of the collectives, the largest first:</p>"]
-    for bounds, named in labels.items():
-        lines = [
-            f"<li>{escape(f'{bound.job}: ' * bool(bound.job))}{bound.us:,.3f} µs: {escape(bound.bound)}</li>"
-            for bound in bounds
-        ]
-        parts += [f"<p>{escape(', '.join(named))}:</p>"] if len(labels) > 1 else []
-        parts += ["<ul>", *lines, "</ul>"]
-    return parts
 
 
 def _jobs(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
@@ -395,19 +372,6 @@ def _takeovers(scenario: Scenario, result: Result) -> list[str]:
     if not rows:
         return []
     return ["<h2>Lost NPUs</h2>", table(("variant", "event"), rows, numbers=0)]
-
-
-def _assertions(result: Result) -> str:
-    rows = [
-        (
-            f'<span class="{VERDICT_CLASSES[item.verdict]}">{item.verdict}</span>',
-            escape(item.name),
-            shown(item.value),
-            shown(item.limit),
-        )
-        for item in result.assertions
-    ]
-    return table(("", "assertion", "value", "limit"), rows, numbers=2)
 
 
 def _metrics(scenario: Scenario, result: Result, runs: Mapping[str, VariantRun]) -> str:

@@ -70,7 +70,12 @@ class Outcome:
     @property
     def shown_value(self) -> str:
         """Value as text; `never` for the time of an event that did not happen."""
-        return str(self.value) if isfinite(self.value) else "never"
+        return _digits(self.value) if isfinite(self.value) else "never"
+
+    @property
+    def shown_limit(self) -> str:
+        """Limit as text, with at most ten digits."""
+        return _digits(self.limit)
 
     @property
     def verdict(self) -> str:
@@ -140,6 +145,11 @@ class Result:
     def unjudged(self) -> int:
         """Number of assertions not judged."""
         return sum(not outcome.judged for outcome in self.assertions)
+
+
+def _digits(figure: Figure) -> str:
+    """Return a number as text: whole numbers with all digits, other numbers with at most ten."""
+    return str(int(figure)) if isfinite(figure) and figure == int(figure) else f"{figure:.10g}"
 
 
 def conclude(

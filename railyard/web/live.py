@@ -67,7 +67,7 @@ def _outcome(result: Result) -> str:
     if not failing:
         return words
     shown = [
-        f"{item.metric} is {item.shown_value}, required {item.op} {item.limit:.10g}"
+        f"{item.metric} is {item.shown_value}, required {item.op} {item.shown_limit}"
         for item in failing[:_SHOWN]
     ]
     more = [f"{len(failing) - _SHOWN} more"] if len(failing) > _SHOWN else []

@@ -51,10 +51,10 @@ def explore_style() -> str:
 
 
 def explore_script(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
-    """Return two <script> elements: the values as JSON, and the script."""
-    script = (_FOLDER / "explore.js").read_text(encoding="utf-8")
-    values = explorer_json(scenario, runs)
-    return f'<script type="application/json" id="values">{values}</script>\n<script>\n{script}</script>'
+    """Return <script> elements: the values as JSON, and the scripts."""
+    values = f'<script type="application/json" id="values">{explorer_json(scenario, runs)}</script>'
+    scripts = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("explore.js", "save.js"))
+    return "\n".join([values, *(f"<script>\n{script}</script>" for script in scripts)])
 
 
 def heading(title: str, words: str) -> str:

@@ -57,7 +57,7 @@ def print_failed(result: Result, console: Console) -> None:
     """Print the failed assertions, each with its value and its limit."""
     for item in result.assertions:
         if item.verdict == "fails":
-            words = f"{escape(item.name)}: {item.shown_value} against {item.limit}"
+            words = f"{escape(item.name)}: {item.shown_value} against {item.shown_limit}"
             if item.metric.endswith("].at_us"):
                 words += "; the run ended before the fault, give an earlier `at_us:`"
             console.print(f"[red]fails[/] {words}", soft_wrap=True)
@@ -84,7 +84,7 @@ def print_summary(
     print_failed(result, console)
     for item in result.assertions:
         if item.verdict == "not judged":
-            words = f"{escape(item.name)}: {item.shown_value} against {item.limit}"
+            words = f"{escape(item.name)}: {item.shown_value} against {item.shown_limit}"
             console.print(f"[yellow]not judged[/] {words}")
     if result.fidelity:
         _print_trust(scenario, result, console)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,3 +91,20 @@ def test_a_narrow_screen_and_paper(page: Page):
     for hidden in (".switches", ".slider", ".why"):
         expect(page.locator(hidden).first).to_be_hidden()
     expect(page.locator("#links tbody tr:visible")).to_have_count(30)
+
+
+def test_figures_are_saved_as_they_look(page: Page, tmp_path: Path):
+    figure = page.locator("figure").first
+    with page.expect_download() as download:
+        figure.get_by_role("button", name="SVG").click()
+    assert download.value.suggested_filename == "completion-time.svg"
+    download.value.save_as(tmp_path / "saved.svg")
+    svg = ET.parse(tmp_path / "saved.svg").getroot()
+    words = [text.strip() for text in svg.itertext()]
+    assert any("bound" in text for text in words)
+    # Styles of the page have become those of the drawing.
+    assert "fill:" in str(next(svg.iter("{http://www.w3.org/2000/svg}path")).get("style"))
+    with page.expect_download() as download:
+        figure.get_by_role("button", name="PNG").click()
+    download.value.save_as(tmp_path / "saved.png")
+    assert (tmp_path / "saved.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
