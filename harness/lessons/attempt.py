@@ -92,7 +92,8 @@ class Attempt:
         path = self.folder / name
         if not path.is_file():
             raise StudentError(
-                f"{name} is missing", f"write it again, or get it back with `railyard lab restore`: {name}"
+                f"{name} is missing",
+                f"write it again, or get it back with `railyard lab restore --stage STAGE`: {name}",
             )
         return path
 

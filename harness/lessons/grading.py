@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grade the folders of a class in a table, as CSV and HTML; every folder is checked again."""
+"""Grade the folders of a class, and write their table as CSV; every folder is checked again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from html import escape
 from pathlib import Path
 from typing import final
 
@@ -17,14 +16,12 @@ from harness.errors import LabError
 from harness.lessons.attempt import Verdict
 from harness.lessons.catalogue import Lab
 from harness.lessons.checker import check_folder, draw_seed
-from harness.lessons.confined.walls import keeps_reads
 from harness.lessons.folder import Record, changed_files, hashes, lab_of, read_record, same_as_solution
 from harness.lessons.report import disagreement, read_report
 from harness.lessons.similarity import Fingerprint, fingerprint, likeness
-from harness.report.markup import table
 from topologies.errors import RailyardError
 
-__all__ = ["NOT_CONFINED", "Grade", "as_csv", "as_html", "grade"]
+__all__ = ["Grade", "as_csv", "grade", "word_of"]
 
 _COLUMNS = (
     "folder",
@@ -39,20 +36,6 @@ _COLUMNS = (
     "notes",
     "seed",
     "seconds",
-)
-
-# Explanation of columns, shown on the page.
-_LEGEND = (
-    "Every folder was checked again with its own seed. solution_of: stages whose solution equals the files "
-    "byte by byte. similar: share of token sequences, without names and comments, in common with the most "
-    "similar other folder and solution; this is a hint to look, not a proof. hints_self_reported, "
-    "restores_self_reported: counts from a file that the student can edit. report: whether report.json "
-    "fits the files; `railyard lab verify` repeats its check."
-)
-
-NOT_CONFINED = (
-    "This machine's kernel cannot confine what students' code reads (Linux 5.13 or later with Landlock "
-    "can): the code could read other folders and solutions."
 )
 
 # Smallest share of common token sequences at which the table names another folder or a solution.
@@ -219,7 +202,7 @@ def _cells(result: Grade) -> tuple[str, ...]:
     lab = result.lab
     if lab is None:
         return (str(result.folder), *[""] * 8, result.note, "", f"{result.seconds:.1f}")
-    words = {name: _word(item) for name, item in result.verdicts.items()}
+    words = {name: word_of(item) for name, item in result.verdicts.items()}
     stages = " ".join(f"{name}:{word}" for name, word in words.items())
     notes = "; ".join([*([result.note] if result.note else []), *result.failures])
     return (
@@ -238,7 +221,8 @@ def _cells(result: Grade) -> tuple[str, ...]:
     )
 
 
-def _word(verdict: Verdict) -> str:
+def word_of(verdict: Verdict) -> str:
+    """Return the verdict as a word: `pass`, `fail` or `unchecked`."""
     return "pass" if verdict.passed else "fail" if verdict.checked else "unchecked"
 
 
@@ -251,25 +235,3 @@ def as_csv(grades: Sequence[Grade]) -> str:
         cells = _cells(result)
         writer.writerow([f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in cells])
     return file.getvalue()
-
-
-def as_html(grades: Sequence[Grade]) -> str:
-    """Return the table as a self-contained HTML page."""
-    rows = [[escape(cell) for cell in _cells(result)] for result in grades]
-    legend = _LEGEND if keeps_reads() else f"{_LEGEND} {NOT_CONFINED}"
-    whole = sum(result.lab is not None and result.passed == len(result.lab.stages) for result in grades)
-    return f"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Railyard labs: grades</title>
-<style>
-body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2em }}
-table {{ border-collapse: collapse }}
-td, th {{ border: 1px solid #ccc; padding: 0.3em 0.6em; text-align: left; vertical-align: top }}
-td.n, th.n {{ text-align: right }}
-</style>
-<h1>{len(rows)} folders, {whole} with all stages</h1>
-<p>{escape(legend)}</p>
-{table(_COLUMNS, rows, 2)}
-</html>
-"""

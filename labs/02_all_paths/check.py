@@ -131,13 +131,13 @@ def _timed(
     attempt: Attempt, mesh: Mesh, transfers: list[Transfer], max_hops: int, allowed_us: float
 ) -> Verdict:
     count = f"{len(transfers)} transfers" if len(transfers) > 1 else "a transfer"
-    expected = f"{count} on {mesh.fabric.name} in {allowed_us:.2f} us; the best shares take less"
+    expected = f"{count} on {mesh.fabric.name} in {allowed_us:.2f} µs; the best shares take less"
     answer = attempt.call("routing.py", "shares", mesh.links, transfers, max_hops)
     run = _run(mesh, transfers, _as_shares(answer, mesh, transfers, max_hops))
-    observed = f"{run.arrived} of {run.sent} frames arrived, the last at {run.time_us:.2f} us"
+    observed = f"{run.arrived} of {run.sent} frames arrived, the last at {run.time_us:.2f} µs"
     if run.arrived == run.sent and run.time_us <= allowed_us:
         return passed(expected, observed)
-    observed += f"; by its counters {run.busiest} was busiest, for {run.busy_us:.2f} us"
+    observed += f"; by its counters {run.busiest} was busiest, for {run.busy_us:.2f} µs"
     return failed(expected, observed, "routing.py, shares: the paths over that link")
 
 

@@ -158,7 +158,7 @@ def sums(attempt: Attempt) -> Verdict:
         )
         times = [end.finished_ps for end in ends if end.finished_ps is not None]
     until_us = (max(times) if right == len(members) else LONGEST_PS) / 10**6
-    observed = f"{right} of {len(members)} NPUs had the right sums at {until_us:.1f} us{stopped}"
+    observed = f"{right} of {len(members)} NPUs had the right sums at {until_us:.1f} µs{stopped}"
     return passed(expected, observed) if right == len(members) else failed(expected, observed, LOOK)
 
 

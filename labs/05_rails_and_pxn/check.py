@@ -123,7 +123,7 @@ def all_to_all(attempt: Attempt) -> Verdict:
     chunk = attempt.random("amount").randrange(6144, 12288, 1024)
     bound_us = RANKS * (DOMAINS - 1) * chunk * ELEMENT_BYTES * 8 / 200e3
     expected = (
-        f"right data on {DOMAINS * RANKS} GPUs within {TOLERANCE:g} times the equation's {bound_us:.2f} us"
+        f"right data on {DOMAINS * RANKS} GPUs within {TOLERANCE:g} times the equation's {bound_us:.2f} µs"
     )
     document = Document.of_values(
         {
@@ -155,10 +155,10 @@ def all_to_all(attempt: Attempt) -> Verdict:
     if took_us > TOLERANCE * bound_us:
         return failed(
             expected,
-            f"right data after {took_us:.2f} us",
+            f"right data after {took_us:.2f} µs",
             "which link carries more than its share of the frames?",
         )
-    return passed(expected, f"right data after {took_us:.2f} us")
+    return passed(expected, f"right data after {took_us:.2f} µs")
 
 
 def grow(attempt: Attempt) -> Verdict:

@@ -142,10 +142,10 @@ def light(attempt: Attempt) -> Verdict:
     if not within.passed:
         return failed(within.expected, within.observed, "stages 1 and 2 come first")
     outcomes = _outcomes(attempt)
-    expected = f"no frame lost in {PROBLEMS} changes, each {SPARE_US:g} us longer than drain and turn at most"
+    expected = f"no frame lost in {PROBLEMS} changes, each {SPARE_US:g} µs longer than drain and turn at most"
     for number, outcome in enumerate(outcomes, 1):
         problem, answer = outcome.problem, outcome.answer
-        times = f"leave {answer.leave_us:g}, turn {answer.turn_us:g}, use {answer.use_us:g} us"
+        times = f"leave {answer.leave_us:g}, turn {answer.turn_us:g}, use {answer.use_us:g} µs"
         if outcome.cut_off is not None:
             low, high = outcome.cut_off
             return failed(
@@ -160,13 +160,13 @@ def light(attempt: Attempt) -> Verdict:
                 f"change {number}: {sum(outcome.lost.values())} of {outcome.sent} frames lost, {count} of "
                 f"them from Pod {low} to Pod {high}",
                 f"your times ({times}) beside drain {problem.drain_us:g} and turn "
-                f"{problem.reconfiguration_us:g} us: where are frames while the light is gone?",
+                f"{problem.reconfiguration_us:g} µs: where are frames while the light is gone?",
             )
         longest = problem.drain_us + problem.reconfiguration_us + SPARE_US
         if answer.use_us > longest:
             return failed(
                 expected,
-                f"change {number} ends after {answer.use_us:g} us, at most {longest:g}",
+                f"change {number} ends after {answer.use_us:g} µs, at most {longest:g}",
                 f"your times: {times}",
             )
     return passed(expected, f"{sum(outcome.sent for outcome in outcomes)} frames sent, none lost")
@@ -218,7 +218,7 @@ def _answer(number: int, value: Any) -> Answer:
     steps = [times.get(name) for name in ("leave", "turn", "use")] if isinstance(times, dict) else [None]
     numbers = [float(step) for step in steps if type(step) in (int, float) and 0 <= step <= MOST_US]
     if len(numbers) < 3:
-        raise wrong(f"times_us is {str(times)[:80]}", f"give leave, turn and use, 0 to {MOST_US:g} us")
+        raise wrong(f"times_us is {str(times)[:80]}", f"give leave, turn and use, 0 to {MOST_US:g} µs")
     if sorted(numbers) != numbers:
         raise wrong(f"times_us is {times}", "leave comes first, then turn, then use")
     return Answer(maps, *numbers)

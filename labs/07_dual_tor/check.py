@@ -73,8 +73,8 @@ def cut(attempt: Attempt) -> Verdict:
     random = attempt.random("faults")
     fabric = _fabric()
     expected = (
-        f"a cut cable, a silent cable and a dead ToR: right data, and {WINDOW_US:g} us later tables have "
-        f"changed and no frame goes into the cable; at most an LACPDU in {LACPDU_US:g} us"
+        f"a cut cable, a silent cable and a dead ToR: right data, and {WINDOW_US:g} µs later tables have "
+        f"changed and no frame goes into the cable; at most an LACPDU in {LACPDU_US:g} µs"
     )
     observed: list[str] = []
     for kind in ("a cut cable", "a silent cable", "a dead ToR"):
@@ -101,16 +101,16 @@ def cut(attempt: Attempt) -> Verdict:
         if window_us > WINDOW_US:
             return failed(
                 expected,
-                f"{kind}, {cable}, at {at_us:g} us: last frame or table change {window_us:.1f} us later",
+                f"{kind}, {cable}, at {at_us:g} µs: last frame or table change {window_us:.1f} µs later",
                 "who notices that a cable loses all frames and keeps its carrier, and when?",
             )
         if len(lacpdus) * LACPDU_US > 2 * max(lacpdus, default=0.0) + 8 * LACPDU_US:
             return failed(
                 expected,
-                f"{kind}: {len(lacpdus)} LACPDUs on {cable} in {max(lacpdus):.0f} us, both ways",
+                f"{kind}: {len(lacpdus)} LACPDUs on {cable} in {max(lacpdus):.0f} µs, both ways",
                 f"{SETTINGS}: the period",
             )
-        observed.append(f"{kind} {window_us:.1f} us")
+        observed.append(f"{kind} {window_us:.1f} µs")
     healthy = bundle(attempt)
     if not healthy.passed:
         return failed(f"{expected}; and {healthy.expected}", healthy.observed, healthy.look)

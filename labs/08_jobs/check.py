@@ -218,7 +218,7 @@ def best(attempt: Attempt) -> Verdict:
 def frames(attempt: Attempt) -> Verdict:
     """On a fabric of packets, jobs measured alone do more work by the student's levels."""
     expected = (
-        f"{FRAMES_GAIN - 1:.0%} more work in {FRAMES_US:g} us than first come first served and one level for "
+        f"{FRAMES_GAIN - 1:.0%} more work in {FRAMES_US:g} µs than first come first served and one level for "
         f"all, frame by frame, and every job at least {STARVED:.0%} of what it computes alone"
     )
     if not (before := work(attempt)).passed:
@@ -360,7 +360,7 @@ def _levels(jobs: Sequence[Job], answer: Any) -> Levels:
 def _show(drawn: JobSet, levels: Sequence[int]) -> str:
     """Describe a set and its levels in a line."""
     shown = (
-        f"{job.name}: {job.gpus} GPUs compute {job.compute_us:g} us, send {dict(job.sends)} us, level {level}"
+        f"{job.name}: {job.gpus} GPUs compute {job.compute_us:g} µs, send {dict(job.sends)} µs, level {level}"
         for job, level in zip(drawn.jobs, levels, strict=True)
     )
     return "; ".join(shown)

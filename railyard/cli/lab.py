@@ -148,10 +148,8 @@ def _print_verdict(stage: Stage, verdict: Verdict) -> None:
 
 @app.command(cls=Command)
 def hint(
-    stage: Annotated[
-        str, typer.Argument(help="id or number of a stage; else the first stage that fails")
-    ] = "",
-    folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
+    folder: Annotated[Path, _FOLDER] = Path(),
+    stage: Annotated[str, typer.Option(help="id or number of a stage; else the first stage that fails")] = "",
     lab_name: Annotated[str, _LAB] = "",
 ) -> None:
     """Print the next of the three hints of a stage; your progress records the number of hints."""
@@ -198,8 +196,8 @@ def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str,
 
 @app.command(cls=Command)
 def restore(
-    stage: Annotated[str, typer.Argument(help="id or number of the stage to make pass")],
-    folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
+    stage: Annotated[str, typer.Option(help="id or number of the stage to make pass")],
+    folder: Annotated[Path, _FOLDER] = Path(),
     lab_name: Annotated[str, _LAB] = "",
 ) -> None:
     """Replace your files by the solution of a stage, to continue with the next stage.
@@ -281,7 +279,8 @@ def grade(
     """
     from harness.lessons.confined.walls import keeps_reads
     from harness.lessons.folder import folders_of_class
-    from harness.lessons.grading import NOT_CONFINED, as_csv, as_html
+    from harness.lessons.grades_page import NOT_CONFINED, as_html
+    from harness.lessons.grading import as_csv
     from harness.lessons.grading import grade as grade_folders
     from harness.output import output_folder
 

@@ -3,12 +3,19 @@
 import csv
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.lessons.attempt import failed, passed
 from harness.lessons.catalogue import find_lab, labs
 from harness.lessons.folder import next_hint, restore, start
-from harness.lessons.grading import as_csv, as_html, grade
+from harness.lessons.grades_page import as_html
+from harness.lessons.grading import Grade, as_csv, grade
+from tests.browser import visit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 LAB = "03_deadlock"
 
@@ -130,3 +137,21 @@ def test_thirty_folders_of_all_labs_get_the_right_verdicts(tmp_path: Path):
     assert [
         item.folder for item in grades if not least[item.folder] <= item.passed <= most[item.folder]
     ] == []
+
+
+def test_the_page_of_grades_is_no_wider_than_its_window(browser: "Browser", tmp_path: Path):
+    long = {
+        stage: failed("nothing", "npu2->npu8 on lane 0, " * 40, "rules.py") for stage in ("acyclic", "kept")
+    }
+    verdicts = {**long, "delivered": passed("all arrive", "they do")}
+    grades = [Grade(Path(f"class/student{number}"), find_lab("3"), verdicts) for number in range(3)]
+    (tmp_path / "grades.html").write_text(as_html(grades), encoding="utf-8")
+    for width in (1280, 390):
+        with visit(browser, (tmp_path / "grades.html").as_uri(), width=width) as page:
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            marks = page.locator("tbody").first.locator(".stage").all_text_contents()
+            assert marks == ["\u2717 acyclic", "\u2717 kept", "\u2713 delivered"]
+            heights = page.evaluate(
+                "[...document.querySelectorAll('.notes')].map((cell) => cell.offsetHeight)"
+            )
+            assert max(heights) < 400

@@ -42,8 +42,8 @@ def test_a_student_goes_through_a_lab(tmp_path: Path):
     assert "FAIL  acyclic" in first.output
     assert "look at:" in first.output
     assert "1 of 3 stages pass" in first.output
-    assert "acyclic, hint 1 of 3" in lab("hint", "--folder", folder).output
-    assert lab("restore", "kept", "--folder", folder).exit_code == 0
+    assert "acyclic, hint 1 of 3" in lab("hint", folder).output
+    assert lab("restore", folder, "--stage", "kept").exit_code == 0
     assert "passed before" not in lab("progress", folder).output
     last = lab("check", folder, "--seed", 7)
     assert last.exit_code == 0
@@ -65,7 +65,7 @@ def test_a_class_gets_a_table(tmp_path: Path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("start", "99"), ("check", "nowhere"), ("hint", "--folder", "nowhere"), ("progress", "nowhere")],
+    [("start", "99"), ("check", "nowhere"), ("hint", "nowhere"), ("progress", "nowhere")],
 )
 def test_a_wrong_name_is_an_error_of_the_input(arguments: tuple[str, ...]):
     error = lab(*arguments).exception
@@ -96,7 +96,7 @@ def test_a_missing_program_is_no_failure_of_the_student(tmp_path: Path, without_
     folder = tmp_path / "mine"
     assert "note: a changed multipath.p4 needs p4c-bm2-ss" in lab("start", 7, folder).output
     assert lab("check", folder).exit_code == 1
-    lab("restore", "spread", "--folder", folder)
+    lab("restore", folder, "--stage", "spread")
     checked = lab("check", folder)
     assert checked.exit_code == 3
     assert "----  spread" in checked.output
@@ -106,7 +106,7 @@ def test_a_missing_program_is_no_failure_of_the_student(tmp_path: Path, without_
 def test_a_report_is_not_called_wrong_where_a_program_is_missing(tmp_path: Path, without_p4c: None):
     folder = tmp_path / "mine"
     lab("start", 1, folder)
-    lab("restore", "mixed", "--folder", folder)
+    lab("restore", folder, "--stage", "mixed")
     assert lab("check", folder).exit_code == 3
     assert lab("verify", folder).exit_code == 0
     report = read_report(folder)
