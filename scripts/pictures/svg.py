@@ -79,7 +79,8 @@ def stroke(path: str, style: str) -> str:
 
 def picture(width: float, height: float, title: str, parts: Sequence[str]) -> str:
     """Return a whole SVG document."""
-    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
+    # Opened by itself, a picture is no wider than its window.
+    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" style="max-width: 100%"'
     head = f"<title>{escape(title)}</title><style>{STYLE}</style>{HEAD}"
     return "\n".join(
         [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">', head, *parts, "</svg>\n"]
