@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "serve"]
 
+# Endings of files that are recordings or bundles; the constants are in modules that are slow to import.
+_RECORDED = (".recording", ".railyard")
+
 EXAMPLES = """
 railyard serve first-train
 railyard serve experiments/01_first_train/scenario.yaml
@@ -85,7 +88,8 @@ def serve(
 def _serve(
     file: Path, variants: list[str], seed: int | None, host: str | None, port: int, *, read_only: bool
 ) -> None:
-    tell(f"{file}: planning")  # print this before the slow imports and planning
+    # Print this before the slow imports, and before planning.
+    tell(f"{file}: {'reading' if file.is_dir() or file.suffix in _RECORDED else 'planning'}")
     serving = page_server()
     from harness.scenario.library import file_of
     from railyard.web.live import Live, opened

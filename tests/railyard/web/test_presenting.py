@@ -300,3 +300,21 @@ def test_a_live_run_is_paced_by_what_is_known_and_says_that_it_is_an_estimate(
             if variant == "healthy":
                 page.get_by_role("button", name="play").click()
             until(page, f"Math.abs(10 * page.store.session.pace - {took}) < 0.01")
+
+
+def test_a_long_title_leaves_the_caption_its_last_line(browser: Browser, results: Path):
+    with replayed(browser, results, width=900) as page:
+        page.evaluate("page.store.track.label = 'a link is cut while everyone adds up, and more '.repeat(6)")
+        page.evaluate("page.store.seek(4e6)")
+        page.keyboard.press("f")
+        page.get_by_role("button", name="compare").click()
+        expect(page.locator(".caption")).to_have_count(2)
+        told = page.locator("[data-caption=variant] span").nth(1)
+        expect(told).to_contain_text("npu0-npu1 goes down at 1.000 µs; since then")
+        until(
+            page,
+            """[...document.querySelectorAll(".caption span")].every((line) => {
+                const [inner, outer] = [line, line.parentElement].map((part) => part.getBoundingClientRect());
+                return inner.top >= outer.top && inner.bottom <= outer.bottom && inner.right <= outer.right;
+            })""",
+        )

@@ -147,6 +147,7 @@ def test_an_option_that_a_recording_cannot_follow_is_refused(
     monkeypatch.chdir(results)
     done = CliRunner().invoke(app, ["serve", ".", "--port", "0", *option, *target])
     assert words in str(done.exception)
+    assert ".: reading\n" * (not target) == done.output  # nothing is planned
     assert not Path("x.html").exists()
 
 
