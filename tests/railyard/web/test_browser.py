@@ -217,6 +217,7 @@ def test_a_replay_scrubs_by_pointer_and_keyboard_and_compares_variants(browser: 
     with serving(replay(recording), port=0) as address, visit(browser, address) as page:
         until(page, "page.store.tracks.size === 2 && !!page.store.tracks.get('cut').end")
         expect(page.get_by_role("status")).to_have_text("replay")
+        page.evaluate("page.store.show('cut')")
         slider = page.get_by_role("slider", name="time")
         expect(slider).to_have_attribute("aria-valuemax", str(page.evaluate("Math.round(page.store.span)")))
         slider.focus()

@@ -172,7 +172,7 @@ def test_an_address_without_its_token_says_so_everywhere(browser: Browser, resul
 
 def test_full_screen_enlarges_drawing_and_labels_and_keeps_the_legend(browser: Browser, results: Path):
     with replayed(browser, results, width=1920, height=1080) as page:
-        until(page, "page.camera.view.scale === 72")
+        until(page, "page.camera.view.scale === 144")
         page.keyboard.press("f")
         expect(page.locator(".caption")).to_be_visible()
         until(page, "page.camera.view.scale > 150")
@@ -195,7 +195,7 @@ def test_full_screen_enlarges_drawing_and_labels_and_keeps_the_legend(browser: B
             })()""",
         )
         page.keyboard.press("f")
-        until(page, "page.camera.view.scale === 72")
+        until(page, "page.camera.view.scale === 144")
 
 
 def test_in_full_screen_a_chosen_link_has_its_name_and_is_taken_down(browser: Browser, tmp_path: Path):
@@ -204,7 +204,7 @@ def test_in_full_screen_a_chosen_link_has_its_name_and_is_taken_down(browser: Br
         until(page, "page.store.time > 0 && page.store.session.paused")
         page.keyboard.press("f")
         expect(page.locator(".caption")).to_be_visible()
-        until(page, "page.camera.view.scale > 72")
+        until(page, "page.camera.view.scale > 120")
         page.evaluate("page.store.select({kind: 'link', at: page.scene().linkAt.get('npu2-npu3')})")
         chosen = page.locator(".chosen")
         expect(chosen).to_contain_text("npu2-npu3")

@@ -12,6 +12,7 @@ import { Painter, coloursOf } from "./paint.js";
 
 const LEAST = 0.5; // pixels a unit
 const MOST = 400;
+const FITTED = 2 * USUAL; // of a fabric that is shown whole beside the panels: a small one leaves some air
 // Pixels beside, above and below a fabric that is shown whole, for what lies over the picture.
 const SIDES = 16;
 const TOP = 44;
@@ -142,7 +143,7 @@ export class FabricView {
     const below = this.full && legend?.offsetHeight ? clientHeight - legend.offsetTop + 6 : 0;
     const height = clientHeight - TOP - Math.max(BOTTOM, below);
     const within = (/** @type {number} */ wide) => {
-      const scale = Math.max(LEAST, Math.min(this.full ? MOST : USUAL, (wide - SIDES) / box.width, height / box.height));
+      const scale = Math.max(LEAST, Math.min(this.full ? MOST : FITTED, (wide - SIDES) / box.width, height / box.height));
       return { scale, left: (wide - box.width * scale) / 2, top: TOP + (height - box.height * scale) / 2 };
     };
     let { scale, left, top } = within(clientWidth);
