@@ -250,7 +250,7 @@ function Time({ page }) {
         <${Icon} name=${running ? "pause" : "play"} /></button>
       <button title="one tick further" aria-label="one tick further" disabled=${!allowed} onClick=${() => step(1)}><${Icon} name="step" /></button>
       <button title="to the next event" aria-label="to the next event" disabled=${!allowed} onClick=${() => next(1)}><${Icon} name="event" /></button>
-      ${!(live && session.real) && html`<select aria-label="pace" value=${seconds} title=${live
+      ${!(live && session.real) && html`<select aria-label="pace" value=${seconds} disabled=${!allowed} title=${live
         ? "an estimate: nobody knows before its end how long a run takes" : "the time that the replay takes"} onChange=${(/** @type {any} */ event) => {
         pace(Number(event.target.value));
         if (running) play(Number(event.target.value));

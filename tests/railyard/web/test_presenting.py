@@ -43,10 +43,12 @@ def replayed(browser: Browser, results: Path, *, width: int = 1280, height: int 
 
 
 @contextmanager
-def live(browser: Browser, folder: Path, *, width: int = 1280, height: int = 800) -> Iterator[Page]:
-    """Open the page of a live run, which is paused at its beginning."""
+def live(
+    browser: Browser, folder: Path, *, width: int = 1280, height: int = 800, read_only: bool = False
+) -> Iterator[Page]:
+    """Open the page of a live run, which is paused at its beginning; that of a class if it is read-only."""
     (folder / "mine.yaml").write_text(MINE)
-    running = Live(*load(folder / "mine.yaml"), folder / "mine.yaml", [], None, read_only=False)
+    running = Live(*load(folder / "mine.yaml"), folder / "mine.yaml", [], None, read_only=read_only)
 
     def run() -> None:
         while True:
@@ -318,3 +320,9 @@ def test_a_long_title_leaves_the_caption_its_last_line(browser: Browser, results
                 return inner.top >= outer.top && inner.bottom <= outer.bottom && inner.right <= outer.right;
             })""",
         )
+
+
+def test_the_page_of_a_class_has_no_pace_to_choose(browser: Browser, tmp_path: Path):
+    with live(browser, tmp_path, read_only=True) as page:
+        expect(page.get_by_role("button", name="play")).to_be_disabled()
+        expect(page.get_by_label("pace")).to_be_disabled()
