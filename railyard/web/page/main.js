@@ -51,7 +51,8 @@ export class Page {
     if (!store.follow) store.seek(store.span, true);
     try {
       const { keys: struck } = await this.connection.call({ do: "fault", keys });
-      store.say(`Done by hand at ${us(struck.at_us * 1e6)}.`);
+      const [name] = ["link", "circuit", "switch", "npu", "gpu"].map((key) => struck[key]).filter(Boolean);
+      store.say(`Done by hand at ${us(struck.at_us * 1e6)}: ${name}, ${struck.event}.`);
     } catch (error) {
       store.say(String(/** @type {Error} */ (error).message), true);
     }

@@ -216,6 +216,7 @@ def test_in_full_screen_a_chosen_link_has_its_name_and_is_taken_down(browser: Br
         # At once, in the pause.
         expect(chosen.get_by_role("button", name="Bring it up")).to_be_visible()
         expect(page.locator(".caption")).to_contain_text("npu2-npu3 goes down by hand at")
+        until(page, "alerts.some((words) => /Done by hand at .* µs: npu2-npu3, down/.test(words))")
         # The button does not keep the focus, so the space bar plays.
         page.keyboard.press("Space")
         until(page, "page.store.session.paused === false")
