@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,13 @@ from topologies.sources.fabrics import is_outside
 
 __all__ = ["canonical", "digest", "files_of", "sha256"]
 
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+
 
 def digest(scenario: Scenario, seed: int) -> str:
     """Return the hash of a scenario with the given seed, as `sha256:HEX`.
 
-    The content of a file counts and its path does not, so the hash is equal on any machine. Files that these
-    files include or import do not count.
+    The content of a file counts and its path does not, so the hash is equal on any machine.
 
     Raises:
         ScenarioError: A file cannot be read.
@@ -32,7 +35,10 @@ def digest(scenario: Scenario, seed: int) -> str:
 
 
 def files_of(scenario: Scenario) -> tuple[Path, ...]:
-    """Return the files named in a scenario, in the order of their first appearance."""
+    """Return the files named in a scenario, in the order of their first appearance.
+
+    A P4 source is followed by the files that it includes by a path in quotes, and by their includes.
+    """
     return tuple(dict.fromkeys(_files(scenario)))
 
 
@@ -47,11 +53,30 @@ def _files(scenario: Scenario) -> Iterator[Path]:
         for program in variant.program.values():
             source = Path(program.file)
             yield source
+            yield from _included(source)
             p4info = Path(program.p4info) if program.p4info else source.with_suffix(".p4info.txtpb")
             if program.p4info or source.suffix != ".p4":
                 yield p4info
             if program.entries is not None:
                 yield Path(program.entries)
+
+
+def _included(source: Path) -> Iterator[Path]:
+    """Yield the files that a P4 source includes by a path in quotes, directly or by way of another file.
+
+    p4c finds such a file beside the file that includes it. Files in angle brackets belong to p4c. Files that do
+    not exist are left out: p4c reports them if no condition of the preprocessor excludes them.
+    """
+    seen = {source}
+    waiting = [source] if source.suffix == ".p4" and source.is_file() else []
+    while waiting:
+        file = waiting.pop()
+        for name in _INCLUDE.findall(file.read_bytes()):
+            path = Path(os.path.normpath(file.parent / os.fsdecode(name)))
+            if path not in seen and path.is_file():
+                seen.add(path)
+                waiting.append(path)
+                yield path
 
 
 def _texts(value: Any) -> Iterator[str]:

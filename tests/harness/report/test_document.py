@@ -17,7 +17,7 @@ from harness.report.junit import Failed, to_junit
 from harness.report.results import conclude
 from harness.run.observation.values import Deadlock
 from harness.run.observation.variant_run import VariantRun
-from harness.scenario.digest import digest
+from harness.scenario.digest import digest, files_of
 from harness.scenario.loader import load
 from harness.scenario.metrics import ALL_METRICS
 from harness.scenario.schema import Scenario
@@ -88,6 +88,22 @@ def test_the_hash_of_the_input_follows_values_seed_and_content_of_files(
     assert digest(first, 1) != digest(load(write(text.replace("n: 4", "n: 5")))[0], 1)
     topology.write_text(topology.read_text().replace("cycle", "path"))
     assert digest(first, 1) != digest(load(moved / "scenario.yaml")[0], 1)
+
+
+def test_files_that_a_p4_program_includes_belong_to_the_input(write: Callable[[str], Path]):
+    path = write("name: own\ntopology: {name: full-mesh, dims: [4]}\nprogram: {ub_npu: {file: p4/mine.p4}}\n")
+    folder = path.parent / "p4" / "control"
+    folder.mkdir(parents=True)
+    (folder.parent / "mine.p4").write_text(
+        '#include <core.p4>\n#include "control/count.p4"\n#include "none.p4"\n'
+    )
+    (folder / "count.p4").write_text('# include "../sizes.p4"\n')
+    (folder.parent / "sizes.p4").write_text('const bit<32> CELLS = 512;\n#include "mine.p4"\n')
+    scenario = load(path)[0]
+    assert [file.name for file in files_of(scenario)] == ["mine.p4", "count.p4", "sizes.p4"]
+    before = digest(scenario, 1)
+    (folder.parent / "sizes.p4").write_text("const bit<32> CELLS = 256;\n")
+    assert digest(scenario, 1) != before
 
 
 def test_junit_tells_a_parser_of_others_what_held(
