@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field
+from operator import index
 from typing import Any, Final, Protocol, final
 
 from emulation.errors import EmulationError
 from topologies.errors import suggestion
-from topologies.plugins.python_file import call, is_reference
+from topologies.plugins.python_file import call, guarded, is_reference
 
 __all__ = [
     "ALGORITHMS",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 _BIT_PS = 8e12
+_LARGEST = 2**63 - 1  # of the engine's integers
 _ENGINE_FACTS = 4  # values of PathFacts that algorithms in C++ take
 
 Limits = tuple[int, int]
@@ -141,7 +143,7 @@ class CongestionChoice:
         None: receivers grant nothing. A user's own algorithm has this value as its attribute `credits`.
         """
         if self.own:
-            return getattr(self.make(), "credits", None)
+            return getattr(self._make(), "credits", None)
         if "share" not in ALGORITHMS[self.algorithm]:
             return None
         return receiver_credits(self.facts, **self.parameters)
@@ -154,7 +156,15 @@ class CongestionChoice:
         return self.algorithm, {}, facts, self.make
 
     def make(self) -> Algorithm:
-        """Return a new object of the user's class; EmulationError if it lacks a method."""
+        """Return a new object of the user's class, whose exceptions and wrong limits become errors.
+
+        Raises:
+            EmulationError: The class lacks a method.
+            TopologyError: The constructor raised an exception.
+        """
+        return _Guarded(self.algorithm, self._make())
+
+    def _make(self) -> Algorithm:
         algorithm: Algorithm = call(self.algorithm, {"facts": self.facts, **self.parameters})
         missing = [name for name in _METHODS if not callable(getattr(algorithm, name, None))]
         if missing:
@@ -163,6 +173,46 @@ class CongestionChoice:
                 remedy=f"write a class with {', '.join(_METHODS)} (docs/use/congestion.md)",
             )
         return algorithm
+
+
+@final
+class _Guarded:
+    """A user's algorithm; an exception in a method becomes an error with the file and the line that raised."""
+
+    def __init__(self, reference: str, algorithm: Algorithm) -> None:
+        self._reference = reference
+        self._algorithm = algorithm
+
+    def start(self) -> Limits:
+        return self._ask("start")
+
+    def on_ack(self, now: int, rtt: int, acked: int, marked: int, under_way: int) -> Limits:
+        return self._ask("on_ack", now, rtt, acked, marked, under_way)
+
+    def on_nack(self, now: int, lost: int, under_way: int) -> Limits:
+        return self._ask("on_nack", now, lost, under_way)
+
+    def on_trim(self, now: int, lost: int, under_way: int) -> Limits:
+        return self._ask("on_trim", now, lost, under_way)
+
+    def on_timeout(self, now: int, lost: int, under_way: int) -> Limits:
+        return self._ask("on_timeout", now, lost, under_way)
+
+    def on_credit(self, now: int, granted: int) -> Limits:
+        return self._ask("on_credit", now, granted)
+
+    def _ask(self, method: str, *values: int) -> Limits:
+        limits = guarded(self._reference, lambda: getattr(self._algorithm, method)(*values))
+        try:
+            window, rate = map(index, limits)
+        except (TypeError, ValueError):
+            window = rate = -1
+        if not (0 <= window <= _LARGEST and 0 <= rate <= _LARGEST):
+            raise EmulationError(
+                f"congestion control {self._reference}: {method} returned {limits!r}",
+                remedy="return (window in bytes, rate in bit/s), two whole numbers; 0 is no limit",
+            )
+        return window, rate
 
 
 def receiver_credits(facts: PathFacts, **parameters: float) -> tuple[int, int]:
@@ -180,11 +230,13 @@ def congestion_choice(algorithm: str, parameters: Mapping[str, float], facts: Pa
     """Return the choice of an algorithm.
 
     Raises:
-        EmulationError: The algorithm or a parameter is not known, or a user's class lacks a method.
+        EmulationError: The algorithm or a parameter is not known, or a user's class lacks a method or starts
+            with something else than limits.
+        TopologyError: A user's class raised an exception.
     """
     choice = CongestionChoice(algorithm, facts, dict(parameters))
     if choice.own:
-        choice.make()
+        choice.make().start()
         return choice
     if algorithm not in ALGORITHMS:
         raise EmulationError(

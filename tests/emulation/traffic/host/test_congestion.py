@@ -126,9 +126,32 @@ def test_a_class_of_a_users_own_needs_every_method_and_returns_two_whole_numbers
         congestion_choice(f"{file}:Short", {}, FACTS)
     methods = "".join(f"    def {name}(self, *_):\n        return 7\n" for name in _methods())
     file.write_text(f"class Odd:\n    def __init__(self, facts):\n        pass\n{methods}")
-    control = congestion_control(congestion_choice(f"{file}:Odd", {}, FACTS).engine_arguments())
-    with pytest.raises(ValueError, match="start returned 7; return"):
-        control.start()
+    with pytest.raises(EmulationError, match="start returned 7; return"):
+        congestion_choice(f"{file}:Odd", {}, FACTS)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("1 // 0", r"mine\.py:6: ZeroDivisionError"),
+        ("(8000.0, 0)", r"on_ack returned \(8000\.0, 0\); return"),
+        ("(8000, -1)", r"on_ack returned \(8000, -1\); return"),
+        ("(2**63, 0)", "on_ack returned .*; return"),
+    ],
+)
+def test_an_error_of_a_users_class_in_a_run_is_a_sentence(tmp_path: Path, answer: str, said: str) -> None:
+    file = tmp_path / "mine.py"
+    others = "".join(
+        f"    def {name}(self, *_):\n        return 8000, 0\n" for name in _methods() if name != "on_ack"
+    )
+    file.write_text(
+        f"class Own:\n    def __init__(self, facts):\n        pass\n\n"
+        f"    def on_ack(self, *_):\n        return {answer}\n\n{others}"
+    )
+    control = congestion_control(congestion_choice(f"{file}:Own", {}, FACTS).engine_arguments())
+    assert control.start() == (8000, 0)
+    with pytest.raises(RailyardError, match=said):
+        control.on_ack(1_000_000, 12_000_000, 4158, 0, 0)
 
 
 def _methods() -> list[str]:
