@@ -64,8 +64,8 @@ def _files(scenario: Scenario) -> Iterator[Path]:
 def _included(source: Path) -> Iterator[Path]:
     """Yield the files that a P4 source includes by a path in quotes, directly or by way of another file.
 
-    p4c finds such a file beside the file that includes it. Files in angle brackets belong to p4c. Files that do
-    not exist are left out: p4c reports them if no condition of the preprocessor excludes them.
+    p4c finds such a file beside the file that includes it. Files in angle brackets belong to p4c. Files that
+    do not exist are left out: p4c reports them if no condition of the preprocessor excludes them.
     """
     seen = {source}
     waiting = [source] if source.suffix == ".p4" and source.is_file() else []

@@ -177,7 +177,7 @@ class CongestionChoice:
 
 @final
 class _Guarded:
-    """A user's algorithm; an exception in a method becomes an error with the file and the line that raised."""
+    """A user's algorithm; an exception in a method becomes an error with file and line."""
 
     def __init__(self, reference: str, algorithm: Algorithm) -> None:
         self._reference = reference
