@@ -30,7 +30,9 @@ railyard list --json | jq -r '.scenarios[].file'
 
 
 def list_names(
-    topology: Annotated[str, typer.Argument(help="a topology, to list its parameters")] = "",
+    topology: Annotated[
+        str, typer.Argument(help="a topology, or FILE.py:NAME of a family, to list its parameters")
+    ] = "",
     metrics: Annotated[bool, typer.Option("--metrics", help="list the metrics of a result instead")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print everything as a JSON document")] = False,
     schema: Annotated[
@@ -54,9 +56,7 @@ def list_names(
     elif metrics:
         _print_metrics(console)
     elif topology:
-        from topologies.families.registry import find
-
-        _print_family(console, find(topology))
+        _print_family(console, _family(topology))
     else:
         _print_files(console)
         _print_topologies(console)
@@ -84,10 +84,10 @@ def _document(topology: str) -> dict[str, Any]:
     from emulation.traffic.collectives.registry import kinds
     from harness.report.document import units
     from harness.scenario.metrics import ALL_METRICS
-    from topologies.families.registry import families, find
+    from topologies.families.registry import families
 
     if topology:
-        return _family_document(find(topology))
+        return _family_document(_family(topology))
     files = {
         kind: [{"name": name, "file": file, "title": title} for name, file, title in rows]
         for kind, rows in _files().items()
@@ -106,6 +106,20 @@ def _document(topology: str) -> dict[str, Any]:
             for name, metric in ALL_METRICS.items()
         ],
     }
+
+
+def _family(topology: str) -> Family[...]:
+    """Return the family of a name or of FILE.py:NAME; a usage error if no parameters are declared."""
+    from topologies.sources.fabrics import family_of
+
+    family = family_of(topology)
+    if family is None:
+        raise typer.BadParameter(
+            f"{topology} declares no parameters: it is a file with a fabric, or a function without "
+            f"`@family`; `railyard show {topology}` shows its fabric",
+            param_hint="TOPOLOGY",
+        )
+    return family
 
 
 def _family_document(family: Family[...]) -> dict[str, Any]:

@@ -29,8 +29,8 @@ __all__ = [
     "dims_of",
     "fabric_of",
     "page_server",
-    "parameters_of",
     "resized",
+    "topology_of",
 ]
 
 
@@ -120,24 +120,36 @@ def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
         TopologyError: The topology or a parameter is unknown or out of range.
         BadParameter: A value cannot be read, or `dims` is given for a file.
     """
-    from topologies.families.registry import find
-    from topologies.sources.fabrics import is_outside, open_fabric
+    from topologies.sources.fabrics import family_of, open_fabric
 
-    if is_outside(name):
+    family = family_of(name)
+    parameters = _parameters(name, dims, given)
+    return family.build(**parameters) if family is not None else open_fabric(name, parameters)
+
+
+def topology_of(name: str, dims: str, given: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the value of a scenario's key `topology` for the fabric that a command line names."""
+    from topologies.plugins.python_file import is_reference
+    from topologies.sources.fabrics import is_outside
+
+    parameters = _parameters(name, dims, given)
+    if is_reference(name):
+        return {"python": name, "params": parameters}
+    return {"file" if is_outside(name) else "name": name, **parameters}
+
+
+def _parameters(name: str, dims: str, given: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the parameters of a topology from a command line; a usage error names an unreadable one."""
+    from topologies.sources.fabrics import family_of
+
+    family = family_of(name)
+    if family is None:
         if dims:
             raise typer.BadParameter(
                 f"{name} is not a topology of `railyard list`, so it has no dims; leave --dims out",
                 param_hint="--dims",
             )
-        return open_fabric(name, dict(_pair(text) for text in given))
-    return find(name).build(**parameters_of(name, dims, given))
-
-
-def parameters_of(name: str, dims: str, given: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the parameters of a topology from a command line; a usage error names an unreadable one."""
-    from topologies.families.registry import find
-
-    family = find(name)
+        return dict(_pair(text) for text in given)
     parameters: dict[str, Any] = {"dims": dims_of(dims)} if dims else {}
     for text in given:
         key, equals, value = text.partition("=")

@@ -33,7 +33,11 @@ railyard torchrun --serve --tflops 100 ub-rack train.py
 
 def torchrun(
     where: Annotated[
-        str, typer.Argument(metavar="FABRIC_OR_SCENARIO", help="name of a topology, or a scenario file")
+        str,
+        typer.Argument(
+            metavar="FABRIC_OR_SCENARIO",
+            help="name of a topology, FILE.py:NAME, a file *.json or *.graphml; or a scenario file",
+        ),
     ],
     script: Annotated[Path, typer.Argument(metavar="SCRIPT", help="Python file that each rank runs")],
     arguments: Annotated[
@@ -184,9 +188,9 @@ def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> tupl
             "a topology has no variants; leave the option out, or give a scenario file",
             param_hint="--variant",
         )
-    from railyard.cli.options import parameters_of
+    from railyard.cli.options import topology_of
 
-    topology = {"name": where, **parameters_of(where, dims, param)}
+    topology = topology_of(where, dims, param)
     document = Document.of_values({"name": "torchrun", "topology": topology})
     scenario, document = read(document)
     return scenario, prepare(scenario, document)[0]

@@ -168,7 +168,7 @@ class Parameter:
     def parse(self, text: str) -> Any:
         """Return the value of a command-line text; ValueError when the text is not of the parameter's kind.
 
-        Lists are written as 4x4.
+        Lists are written as 4x4, 4,4 or [4, 4].
         """
         match self.kind:
             case "boolean":
@@ -176,7 +176,7 @@ class Parameter:
             case "word":
                 return text
             case "whole numbers":
-                return tuple(int(extent) for extent in text.split("x"))
+                return tuple(int(extent) for extent in text.strip("[]").replace(",", "x").split("x"))
             case "whole number":
                 return int(text)
             case "number":

@@ -83,6 +83,7 @@ REGISTRY: Registry[Family[...]] = Registry(
     matches=3,
     shown=str,
     files=False,
+    otherwise="; a scenario takes your own by `python: FILE.py:NAME` or `file:`, a command by FILE.py:NAME",
 )
 
 

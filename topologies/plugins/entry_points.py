@@ -34,6 +34,7 @@ class Registry(Generic[T]):
         matches: number of similar names that this remedy suggests, if there are any, instead of the list.
         shown: function that writes a suggested name.
         files: whether a name may be FILE.py:NAME.
+        otherwise: words after the list of all names, in the remedy for an unknown name.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Registry(Generic[T]):
         matches: int = 1,
         shown: Callable[[str], str] = repr,
         files: bool = True,
+        otherwise: str = "",
     ) -> None:
         self.group = group
         self._sort = sort
@@ -59,6 +61,7 @@ class Registry(Generic[T]):
         self._known = known
         self._matches = matches
         self._shown = shown
+        self._otherwise = otherwise
         self._files = files
         self._points: dict[str, EntryPoint] | None = None
         self._loaded: dict[str, T] = {}
@@ -80,7 +83,7 @@ class Registry(Generic[T]):
         if close := get_close_matches(name, self.names(), n=self._matches):
             remedy = f"did you mean {' or '.join(map(self._shown, close))}?"
         else:
-            remedy = f"{self._known} {', '.join(sorted(self.names()))}"
+            remedy = f"{self._known} {', '.join(sorted(self.names()))}{self._otherwise}"
         raise self._error(self._unknown.format(name=name), remedy=remedy)
 
     def register(self, name: str, value: T) -> None:

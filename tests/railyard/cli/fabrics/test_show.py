@@ -36,6 +36,53 @@ def test_show_tells_kinds_tiers_and_lanes(railyard) -> None:
     assert tiers == ["lrs, tier 1 512", "lrs, tier 2 128", "lrs, tier 3 512"]
 
 
+FAMILY = """
+from collections.abc import Sequence
+from typing import Annotated
+
+import networkx as nx
+from topologies import Fabric, from_graph
+from topologies.families.declaration import Spec, family
+
+
+@family("NPUs on a circle with chords")
+def circulant(
+    npus: Annotated[int, Spec("NPUs", at_least=3)] = 16,
+    offsets: Annotated[Sequence[int], Spec("lengths of chords", at_least=1)] = (1, 4),
+) -> Fabric:
+    return from_graph(nx.circulant_graph(npus, offsets), "circulant")
+
+
+def ring(npus=4):
+    return nx.cycle_graph(npus)
+"""
+
+
+@pytest.mark.parametrize("offsets", ["1x3x5", "1,3,5", "[1, 3, 5]"])
+def test_show_reads_parameters_of_a_family_in_a_file_by_their_kind(
+    railyard, tmp_path: Path, offsets: str
+) -> None:
+    (tmp_path / "mine.py").write_text(FAMILY)
+    own = f"{tmp_path}/mine.py:circulant"
+    code, out, err = railyard("show", own, "--param", "npus=12", "--param", f"offsets={offsets}")
+    assert (code, err) == (0, "")
+    assert "6 neighbours each" in out
+    code, _, err = railyard("show", own, "--param", "npus=many")
+    assert code == 2
+    assert "write it like npus=16" in " ".join(err.split())
+
+
+def test_list_shows_the_parameters_of_a_family_in_a_file(railyard, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FAMILY)
+    code, out, _ = railyard("list", f"{tmp_path}/mine.py:circulant")
+    assert code == 0
+    assert ["offsets", "at", "least", "1", "1x4"] in [line.split()[:5] for line in out.splitlines()]
+    code, _, err = railyard("list", f"{tmp_path}/mine.py:ring")
+    assert code == 2
+    assert "declares no parameters" in err
+    assert "by `python: FILE.py:NAME`" in railyard("list", "circulant")[2]
+
+
 def test_show_of_a_graph_does_not_count_the_hosts_port_as_a_lane(railyard, tmp_path: Path) -> None:
     nx.write_graphml(nx.cycle_graph(["a", "b", "c"]), tmp_path / "ring.graphml")
     code, out, _ = railyard("show", str(tmp_path / "ring.graphml"))
