@@ -18,6 +18,7 @@ __all__ = ["entries", "paths", "plan", "trace"]
 def plan(
     fabric: Fabric,
     *,
+    scheme: str = "",
     strategy: str = "all-path",
     rules: str = "T2-G",
     demand: Mapping[tuple[str, str], int] | None = None,
@@ -27,6 +28,8 @@ def plan(
 
     Args:
         fabric: The fabric.
+        scheme: Name of the forwarding scheme, or FILE.py:NAME of your own; by default that of the fabric;
+            docs/use/schemes.md.
         strategy: Name of the strategy, which selects among the paths of two endpoints; docs/fabrics/paths.md.
         rules: Name of the turn rules that keep the routes free of deadlock; docs/reference/deadlock.md.
         demand: Bytes by (source, destination); the plan minimises the load of the busiest link for them.
@@ -38,7 +41,9 @@ def plan(
     """
     for name in failed:
         fabric.link(name)
-    return make_plan(fabric, strategy=strategy, rules=rules, demand=demand, failed=frozenset(failed))
+    return make_plan(
+        fabric, scheme=scheme, strategy=strategy, rules=rules, demand=demand, failed=frozenset(failed)
+    )
 
 
 def paths(plan: Plan, source: str, destination: str) -> list[Record]:

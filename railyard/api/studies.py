@@ -128,6 +128,11 @@ def sweep(
         RailyardError: The scenario or an axis is wrong, and no run has started; or this machine cannot carry
             out the runs.
     """
+    if isinstance(scenario, Mapping):
+        raise ScenarioError(
+            "a study needs a scenario file, which its processes read, and a dict is given",
+            remedy='write the dict to a file: Path("mine.yaml").write_text(json.dumps(scenario))',
+        )
     plan = plan_study(
         Path(scenario), _axes(axes or {}, seeds, fail_each, combine, sample), _names(variant), seed
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from topologies.families.declaration import Parameter
 
 __all__ = [
+    "SCHEME",
     "TOPOLOGY",
     "TestbedKind",
     "Dims",
@@ -46,6 +47,9 @@ TOPOLOGY = typer.Argument(
     autocompletion=_topologies,
 )
 """Argument that names a fabric."""
+
+SCHEME = "forwarding scheme of the planned routes, or FILE.py:NAME; by default that of the fabric"
+"""Help of the option `--scheme`."""
 
 Dims = Annotated[str, typer.Option(help="number of nodes in each dimension, such as 4x4")]
 Parameters = Annotated[

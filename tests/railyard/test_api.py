@@ -114,6 +114,22 @@ def test_paths_follow_links_and_share_all_frames(mesh: Fabric, plan: Plan):
     assert not any({"npu0", "npu1"} == set(hop) for path in around for hop in pairwise(path))
 
 
+def test_a_plan_follows_a_scheme_of_the_users_own(mesh: Fabric, tmp_path: Path):
+    file = tmp_path / "last.py"
+    file.write_text(
+        "from controller.schemes.graph import Graph\n"
+        "class Last(Graph):\n"
+        "    def candidates(self, source, destination):\n"
+        "        return list(super().candidates(source, destination))[-1:]\n"
+    )
+    own = railyard.plan(mesh, scheme=f"{file}:Last")
+    built_in = railyard.plan(mesh, scheme="graph")
+    assert [path["share"] for path in railyard.paths(own, "npu0", "npu3")] == [1.0]
+    assert len(railyard.paths(built_in, "npu0", "npu3")) > 1
+    hops = railyard.trace(own, "npu0", "npu3", bucket=5)
+    assert tuple(hop["node"] for hop in hops) == own.routes["npu0", "npu3"][5]
+
+
 def test_a_frame_takes_the_planned_path_of_its_bucket(plan: Plan):
     for bucket in range(16):
         hops = railyard.trace(plan, "npu0", "npu3", bucket=bucket)
@@ -134,6 +150,7 @@ def test_a_frame_takes_the_planned_path_of_its_bucket(plan: Plan):
         (lambda mesh, plan: railyard.paths(plan, "npu0", "npu0"), "name two endpoints that the plan joins"),
         (lambda mesh, plan: railyard.entries(plan, "npu9"), "npu9"),
         (lambda mesh, plan: railyard.trace(plan, "npu0", "npu3", bucket=16), "give a bucket from 0 to 15"),
+        (lambda mesh, plan: railyard.sweep(SMALL, {}), "a study needs a scenario file"),  # pyright: ignore[reportArgumentType]
         (lambda mesh, plan: railyard.draw(railyard.fabric("ub-pod")), "too many to draw"),
         (
             lambda mesh, plan: railyard.run(SMALL, seed=2**64),

@@ -10,7 +10,7 @@ import typer
 
 from railyard.cli.completion import links, nodes
 from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY, Dims, Parameters
+from railyard.cli.options import SCHEME, TOPOLOGY, Dims, Parameters
 
 if TYPE_CHECKING:
     from harness.frames.craft import Order
@@ -117,6 +117,7 @@ def craft(
             rich_help_panel=ROUTE,
         ),
     ] = "",
+    scheme: Annotated[str, typer.Option(help=SCHEME, rich_help_panel=ROUTE)] = "",
     strategy: Annotated[
         str, typer.Option(help="strategy of the planned routes in the tables", rich_help_panel=ROUTE)
     ] = "all-path",
@@ -202,6 +203,7 @@ def craft(
 
     Exit code 0: the frame arrived or was sent; 1: a switch dropped it or a link lost it.
     """
+    from controller.planner import make_plan
     from harness.frames.craft import Order
     from harness.frames.craft import craft as build
     from railyard.cli.frames.follow import entry_of, walk_and_print
@@ -239,9 +241,8 @@ def craft(
         _show(fabric, bytes(frame))
     journey = None
     if walk or json or explain or (walk is None and not interface and not grpc):
-        journey = walk_and_print(
-            fabric, bytes(frame), entry, strategy, rules, cut or (), explain=explain, json=json, show=False
-        )
+        plan = make_plan(fabric, scheme=scheme, strategy=strategy, rules=rules)
+        journey = walk_and_print(plan, bytes(frame), entry, cut or (), explain=explain, json=json, show=False)
     if file is not None:
         _write(file, bytes(frame), order, journey, fabric)
         console.print(f"written: {file}", markup=False, soft_wrap=True)

@@ -10,11 +10,12 @@ import typer
 
 from railyard.cli.completion import links
 from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY, Dims, Parameters
+from railyard.cli.options import SCHEME, TOPOLOGY, Dims, Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from controller.plan.plan import Plan
     from harness.frames.walk import Journey
     from topologies import End, Fabric
 
@@ -46,6 +47,7 @@ def follow(
     ] = 1,
     dims: Dims = "",
     param: Parameters = None,
+    scheme: Annotated[str, typer.Option(help=SCHEME)] = "",
     strategy: Annotated[str, typer.Option(help="strategy of the planned routes in the tables")] = "all-path",
     rules: Annotated[str, typer.Option(help="turn rules of the planned routes in the tables")] = "T2-G",
     cut: Annotated[
@@ -75,15 +77,16 @@ def follow(
 
     Exit code 0: the frame arrived; 1: a switch dropped it or a link lost it.
     """
+    from controller.planner import make_plan
     from harness.frames.capture import read_frame, write_capture
     from harness.frames.journey_capture import journey_records
     from railyard.cli.options import fabric_of
 
     fabric = fabric_of(topology, dims, param or ())
     frame = read_frame(capture, number)
-    journey = walk_and_print(
-        fabric, frame, entry_of(fabric, at), strategy, rules, cut or (), explain=explain, json=json, show=True
-    )
+    entry = entry_of(fabric, at)
+    plan = make_plan(fabric, scheme=scheme, strategy=strategy, rules=rules)
+    journey = walk_and_print(plan, frame, entry, cut or (), explain=explain, json=json, show=True)
     if target is not None:
         write_capture(target, journey_records(fabric, journey))
     raise typer.Exit(0 if journey.arrived else 1)
@@ -104,11 +107,9 @@ def entry_of(fabric: Fabric, text: str) -> End:
 
 
 def walk_and_print(
-    fabric: Fabric,
+    plan: Plan,
     frame: bytes,
     entry: End,
-    strategy: str,
-    rules: str,
     cut: Sequence[str],
     *,
     explain: bool,
@@ -118,22 +119,19 @@ def walk_and_print(
     """Follow a frame through the planned tables of a fabric, print its hops, and return the journey.
 
     Args:
-        fabric: The fabric.
+        plan: The plan, whose entries fill the tables.
         frame: The frame as bytes.
         entry: Port at which the frame enters the fabric.
-        strategy: Strategy of the planned routes.
-        rules: Turn rules of the planned routes.
         cut: Names of links that are down.
         explain: Also print changed fields and executed lines of P4 at each hop.
         json: File for the journey as JSON; `-` prints only the JSON, and an empty text writes none.
         show: Also print the headers of the frame.
     """
-    from controller.planner import make_plan
     from harness.frames.walk import walk
     from railyard.cli.display.frame_view import frame_view, print_journey
     from railyard.cli.display.hop_view import print_hops
 
-    plan = make_plan(fabric, strategy=strategy, rules=rules)
+    fabric = plan.fabric
     journey = walk(plan, frame, entry, frozenset(cut), traced=explain or json != "")
     if json == "-":
         _write(fabric, journey, json)
