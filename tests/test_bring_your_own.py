@@ -11,11 +11,13 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+import railyard
 from harness.errors import ScenarioError
 from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
 from harness.scenario.schema import Fault
+from topologies.errors import RailyardError
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "use" / "bring-your-own.md"
 FILES = dict(
@@ -176,3 +178,25 @@ def test_the_collective_to_copy_is_proved_and_runs(
     assert code == 0, err
     assert "the schedule through-the-first fulfils its goals for any data" in out
     assert railyard("run", tmp_path / "mine.yaml", "--no-report", "--out", tmp_path / "out")[0] == 0
+
+
+def test_a_workload_with_a_parameter_seed_draws_from_the_seed_of_the_run(folder: Path) -> None:
+    file = folder / "permutation.yaml"
+    text = re.sub(r"(?m)^(study|variants|  -).*\n", "", file.read_text())
+    file.write_text(text)
+
+    def sends(result: railyard.Result) -> set[str]:
+        return {row["id"] for row in result.operations()}
+
+    runs = {seed: railyard.run(file, seed=seed) for seed in (1, 2)}
+    assert sends(runs[1]) != sends(runs[2])
+    assert sends(runs[1]) == sends(railyard.run(file))
+    times = {seed: run.metric("run", "completion_us") for seed, run in runs.items()}
+    study = railyard.sweep(file, seeds=[1, 2], jobs=1)
+    assert {row["seed"]: row["completion_us"] for row in study.records()} == times
+    with pytest.raises(RailyardError, match="drew its jobs from the seed 1, not 2"):
+        railyard.run(railyard.load(file), seed=2)
+    file.write_text(f"{text}seed: 2\n")
+    assert sends(railyard.run(file)) == sends(runs[2])
+    file.write_text(text.replace('permutation"}', 'permutation", params: {seed: 1}}'))
+    assert sends(railyard.run(file, seed=2)) == sends(runs[1])

@@ -16,12 +16,14 @@ from harness.scenario.explain import explain, in_file
 from harness.scenario.metrics import ALL_METRICS, FAULT_METRICS, ITERATION_METRICS, JOB_METRICS
 from harness.scenario.schema import SETTINGS, JobSettings, Relative, Scenario, Topology
 from harness.scenario.traffic.jobs import GRAPH_KEYS
-from harness.scenario.traffic.workload import jobs_of
+from harness.scenario.traffic.workload import jobs_of, takes_seed
 from topologies.errors import RailyardError, suggestion
 
-__all__ = ["Lines", "load", "read", "relocated"]
+__all__ = ["Lines", "load", "read", "relocated", "with_seed"]
 
 T = TypeVar("T")
+
+_SEED: int = Scenario.model_fields["seed"].default
 
 # Keys whose value begins with the path of a file.
 _FILES = ("file", "p4info", "entries", "python")
@@ -53,6 +55,41 @@ def read(document: Document) -> tuple[Scenario, Document]:
     if faults:
         raise ScenarioError.joined(faults)
     return scenario, document
+
+
+def with_seed(scenario: Scenario, document: Document, seed: int) -> Scenario:
+    """Return a scenario with another seed, and with the jobs that its workloads draw from this seed.
+
+    Args:
+        scenario: The scenario, perhaps with fewer variants than the document.
+        document: The document from which the scenario was read.
+        seed: The seed.
+
+    Raises:
+        ScenarioError: A workload draws jobs from the seed, and the document is empty, or the workload returns
+            no valid jobs for this seed.
+    """
+    drawn = {
+        variant.name
+        for variant in scenario.variants
+        if variant.workload is not None and takes_seed(variant.workload.name, variant.workload.params)
+    }
+    if seed == scenario.seed or not drawn:
+        return scenario.model_copy(update={"seed": seed})
+    if not document.values:
+        raise ScenarioError(
+            f"the workload of {', '.join(sorted(drawn))} drew its jobs from the seed {scenario.seed}, "
+            f"not {seed}",
+            remedy="give the file or the dict in place of the loaded scenario",
+        )
+    fresh = read(document.with_values({**document.values, "seed": seed}))[0]
+    variants = tuple(
+        variant.model_copy(update={"jobs": fresh.variant(variant.name).jobs})
+        if variant.name in drawn
+        else variant
+        for variant in scenario.variants
+    )
+    return scenario.model_copy(update={"seed": seed, "variants": variants})
 
 
 def relocated(document: Document, location: Location, ex: RailyardError) -> ScenarioError:
@@ -97,13 +134,13 @@ def _with_workloads(document: Document, values: dict[str, Any]) -> dict[str, Any
     return {
         **values,
         "variants": tuple(
-            _with_workload(document, ("variants", index), values.get("topology"), variant)
+            _with_workload(document, ("variants", index), values, variant)
             for index, variant in enumerate(variants)
         ),
     }
 
 
-def _with_workload(document: Document, at: Location, topology: Any, variant: Any) -> Any:
+def _with_workload(document: Document, at: Location, values: Mapping[str, Any], variant: Any) -> Any:
     given = variant.get("workload") if isinstance(variant, dict) else None
     if not isinstance(given, dict):
         return variant
@@ -118,11 +155,12 @@ def _with_workload(document: Document, at: Location, topology: Any, variant: Any
             raise relocated(document, (*at, "workload"), fault)
         return {**variant, "workload": chosen}
     try:
-        fabric = Topology.model_validate(topology).build()
+        fabric = Topology.model_validate(values.get("topology")).build()
     except (ValidationError, RailyardError):
         return variant | {"workload": chosen}  # the scenario's own check reports the topology
+    seed = values.get("seed", _SEED)
     try:
-        jobs = jobs_of(name, parameters, fabric)
+        jobs = jobs_of(name, parameters, fabric, seed if isinstance(seed, int) else _SEED)
     except RailyardError as ex:
         raise relocated(document, (*at, "workload"), ex) from None
     common = variant.get("collective", {})

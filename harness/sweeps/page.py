@@ -13,7 +13,17 @@ from harness.report.figures.study_charts import Band, Interval, bands_svg, grid_
 from harness.report.markup import shown, table
 from harness.report.page import STYLE
 from harness.sweeps.comparisons import Comparison
-from harness.sweeps.statistics import CONFIDENCE, SHOWN, Group, Spread, differences, grouped
+from harness.sweeps.statistics import (
+    CONFIDENCE,
+    SEEDS_ALIKE,
+    SHOWN,
+    Group,
+    Spread,
+    differences,
+    grouped,
+    seeds_alike,
+    shown_metrics,
+)
 from harness.sweeps.table import RANKED, RANKING, Record, job_losses, worst
 
 __all__ = ["distributions", "study_html"]
@@ -55,12 +65,13 @@ def study_html(
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">{escape(about)}</p>',
         f'<p class="verdict">{len(records)} runs: {words}</p>',
+        *([f"<p><b>Note:</b> {escape(SEEDS_ALIKE)}.</p>"] if seeds_alike(records, axes) else []),
         *_bands(groups, axes),
         *_intervals(groups, axes),
         *_grids(groups, axes),
         "<h2>Distributions</h2>",
         f"<figure>{distributions(records, axes)}</figure>",
-        *_statistics(groups, axes),
+        *_statistics(groups, axes, shown_metrics(records)),
         *_differences(records, axes),
         *_comparisons(compared),
         *_worst(records, axes),
@@ -103,6 +114,7 @@ def _worst(records: Sequence[Record], axes: Sequence[str]) -> Iterator[str]:
 def distributions(records: Sequence[Record], axes: Sequence[str] = ()) -> str:
     """Return a figure of the cumulative distributions of completion and convergence times over the runs.
 
+    Without a convergence time, as without faults, the figure has completion times alone.
     If targets fail in turn, healthy runs are left out. Each variant has a curve, or a curve for each value of
     the axes with text, such as strategies, if the figure then has at most eight curves.
     """
@@ -126,6 +138,7 @@ def distributions(records: Sequence[Record], axes: Sequence[str] = ()) -> str:
             for number, label in enumerate(curves)
         ]
         for metric, title in reversed(_FIGURES.items())
+        if metric == "completion_us" or any(record.get(metric) for record in failing)
     }
     return distributions_svg(panels)
 
@@ -236,19 +249,19 @@ def _grids(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
         yield f"<figure><figcaption>{escape(variant)}</figcaption>{figure}</figure>"
 
 
-def _statistics(groups: Sequence[Group], axes: Sequence[str]) -> list[str]:
+def _statistics(groups: Sequence[Group], axes: Sequence[str], metrics: Mapping[str, str]) -> list[str]:
     rows = []
     for group in groups:
-        spreads = [group.spread(metric) for metric in SHOWN]
+        spreads = [group.spread(metric) for metric in metrics]
         names = (escape(group.variant), *(escape(str(group.point[axis])) for axis in axes))
         rows.append(
             (*names, str(group.failed), f"{len(group.records)} of {group.total}", *map(_cell, spreads))
         )
-    heads = ("variant", *map(escape, axes), "failed", "runs", *SHOWN.values())
+    heads = ("variant", *map(escape, axes), "failed", "runs", *metrics.values())
     return [
         "<h2>Statistics</h2>",
         f'<p class="soft">Median, its {100 * CONFIDENCE:g} % interval, and the maximum.</p>',
-        table(heads, rows, numbers=len(SHOWN) + 2),
+        table(heads, rows, numbers=len(metrics) + 2),
     ]
 
 
@@ -270,7 +283,7 @@ def _differences(records: Sequence[Record], axes: Sequence[str]) -> list[str]:
             f"{item.spread.median:+,.3f}",
             f"{item.spread.low:+,.3f} to {item.spread.high:+,.3f}",
         )
-        for item in differences(records, axes, SHOWN)
+        for item in differences(records, axes, shown_metrics(records))
     ]
     if not rows:
         return []

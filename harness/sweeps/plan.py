@@ -12,7 +12,7 @@ from harness.errors import ScenarioError
 from harness.program import program_digest
 from harness.scenario.digest import canonical, digest, sha256
 from harness.scenario.document import Document
-from harness.scenario.loader import read
+from harness.scenario.loader import read, with_seed
 from harness.scenario.schema import Assertion, Scenario, Variant
 from harness.scenario.study import Study
 from harness.sweeps.axes import check_own, points_of, with_values
@@ -113,11 +113,13 @@ def plan_study(
     runs: list[Run] = []
     for point in points_of(study, seed):
         checked = _read_point(document, point, names)
+        at_point = with_values(document, point)
         for name in names:
             alone = _alone(checked, name)
             for case in _cases(alone, study, seed, document, fabrics):
                 failing = alone if case is None else _with_case(alone, case)
-                runs += [_run(failing, own, point, case) for own in study.seeds or (seed,)]
+                for own in study.seeds or (seed,):
+                    runs.append(_run(with_seed(failing, at_point, own), point, case))
     base = {"scenario": _base(scenario), "program": program_digest()}
     return StudyPlan(path, scenario, study, names, sha256(canonical(base)), tuple(runs))
 
@@ -141,7 +143,7 @@ def plan_point(
     document = Document(path)
     names = _chosen(read(document)[0], document, variants, need_faults=False)
     checked = _read_point(document, point, names)
-    return checked, tuple(_run(_alone(checked, name), checked.seed, point, None) for name in names)
+    return checked, tuple(_run(_alone(checked, name), point, None) for name in names)
 
 
 def check_study(scenario: Scenario, document: Document) -> int:
@@ -266,7 +268,6 @@ def _with_case(scenario: Scenario, case: Case) -> Scenario:
     return scenario.model_copy(update={"variants": (failing,), "assertions": ()})
 
 
-def _run(scenario: Scenario, seed: int, point: Mapping[str, Any], case: Case | None) -> Run:
-    seeded = scenario.model_copy(update={"seed": seed})
-    key = sha256(canonical([digest(seeded, seed), program_digest()]))[:20]
-    return Run(key, seeded, point, case)
+def _run(scenario: Scenario, point: Mapping[str, Any], case: Case | None) -> Run:
+    key = sha256(canonical([digest(scenario, scenario.seed), program_digest()]))[:20]
+    return Run(key, scenario, point, case)

@@ -11,7 +11,19 @@ import numpy as np
 
 from harness.sweeps.table import Record
 
-__all__ = ["CONFIDENCE", "SHOWN", "Difference", "Group", "Spread", "differences", "grouped", "spread_of"]
+__all__ = [
+    "CONFIDENCE",
+    "SEEDS_ALIKE",
+    "SHOWN",
+    "Difference",
+    "Group",
+    "Spread",
+    "differences",
+    "grouped",
+    "seeds_alike",
+    "shown_metrics",
+    "spread_of",
+]
 
 CONFIDENCE = 0.95
 """Confidence level of the intervals of medians."""
@@ -28,6 +40,15 @@ SHOWN: Mapping[str, str] = {
     "retransmitted_frames": "sent again",
 }
 """Metrics in tables of reports, with their headings."""
+
+
+SEEDS_ALIKE = (
+    "all seeds give the same metrics: nothing in this scenario but its data is drawn from the seed, so one "
+    "seed is enough, and an interval over seeds says nothing (docs/use/scenarios.md#seeds)"
+)
+"""Sentence for a study whose seeds change nothing."""
+
+_DATA_METRIC = "result_crc32"  # of the data, which every seed changes
 
 
 @final
@@ -119,6 +140,30 @@ def grouped(records: Iterable[Record], axes: Sequence[str]) -> list[Group]:
         )
         for own in groups.values()
     ]
+
+
+def shown_metrics(records: Sequence[Record]) -> dict[str, str]:
+    """Return the metrics of `SHOWN` that tables show: the time, and metrics that a run has other than 0."""
+    return {
+        metric: heading
+        for metric, heading in SHOWN.items()
+        if metric == "completion_us" or any(record.get(metric) for record in records)
+    }
+
+
+def seeds_alike(records: Iterable[Record], axes: Sequence[str]) -> bool:
+    """Return whether runs under several seeds have equal metrics in every group that has several seeds."""
+    several = False
+    for group in grouped(records, axes):
+        by_cut: dict[str, list[Record]] = {}
+        for record in group.records:
+            by_cut.setdefault(record["cut"], []).append(record)
+        for own in by_cut.values():
+            without = [{**record, "run": "", "seed": 0, _DATA_METRIC: 0} for record in own]
+            if any(record != without[0] for record in without):
+                return False
+            several = several or len({record["seed"] for record in own}) > 1
+    return several
 
 
 def differences(records: Sequence[Record], axes: Sequence[str], metrics: Iterable[str]) -> list[Difference]:

@@ -25,7 +25,7 @@ from harness.scenario.by_hand import with_faults
 from harness.scenario.document import Document
 from harness.scenario.library import file_of
 from harness.scenario.loader import load as read_scenario
-from harness.scenario.loader import read
+from harness.scenario.loader import read, with_seed
 from harness.scenario.schema import Assertion, Relative, Scenario
 from railyard.api.results import Result
 
@@ -123,7 +123,7 @@ def execute(
         raise ScenarioError(
             f"the seed {seed} is out of range", remedy="give a whole number from 0 to 2^63 - 1"
         )
-    scenario = scenario.model_copy(update={"seed": seed})
+    scenario = with_seed(scenario, document, seed)
     if prepared is None:
         prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
         # The prepared variants have the algorithms that `prepare` chose where the file gives none.

@@ -16,7 +16,7 @@ from harness.recording.records import Kind, Record, json_record
 from harness.report.bundle import is_bundle, unpack
 from harness.run.prepare import prepare
 from harness.scenario.document import Document
-from harness.scenario.loader import load
+from harness.scenario.loader import load, with_seed
 from harness.scenario.schema import Scenario
 from railyard.api.results import Result
 from railyard.api.scenarios import execute, only
@@ -42,9 +42,10 @@ class Live:
         *,
         read_only: bool,
     ) -> None:
-        self._scenario = only(scenario, variants) if variants else scenario
-        self._document = document
         self._seed = scenario.seed if seed is None else seed
+        seeded = with_seed(scenario, document, self._seed)
+        self._scenario = only(seeded, variants) if variants else seeded
+        self._document = document
         self._prepared = prepare(self._scenario, document)
         self.session = Session("live", read_only=read_only, source=(file, self._scenario, self._seed))
         self._recorder = Recorder([])

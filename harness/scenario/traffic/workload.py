@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads: functions that return the jobs of a variant.
 
-A function gets the names of the members of the fabric, NPUs or GPUs, and the parameters of the scenario. It
-returns jobs with the keys of `jobs:` in a scenario file:
+A function gets the names of the members of the fabric, NPUs or GPUs, and the parameters of the scenario; if
+it has a parameter `seed` that the scenario does not set, it also gets the seed of the run. It returns jobs
+with the keys of `jobs:` in a scenario file:
 
     def in_turn(nodes, size, every_us):
         for number, first in enumerate(range(0, len(nodes) - size + 1, size)):
@@ -15,6 +16,8 @@ the group `railyard.workloads`; a scenario names a function of a Python file as 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from inspect import signature
 from typing import Any, cast
 
 from harness.errors import ScenarioError
@@ -22,7 +25,7 @@ from topologies.model.fabric import Fabric
 from topologies.plugins.entry_points import Registry
 from topologies.plugins.python_file import guarded
 
-__all__ = ["GROUP", "Workload", "find", "in_turn", "jobs_of"]
+__all__ = ["GROUP", "Workload", "find", "in_turn", "jobs_of", "takes_seed"]
 
 GROUP = "railyard.workloads"
 """Entry point group of workloads in installed packages."""
@@ -43,7 +46,12 @@ def _checked(name: str, origin: str, chosen: object) -> Workload:
             f"workload {name} is {chosen!r}, which is not a function", remedy="name a function"
         )
     function = cast(Workload, chosen)
-    return lambda nodes, **parameters: guarded(origin, lambda: [*function(nodes, **parameters)])
+
+    @wraps(function)
+    def listed(nodes: Sequence[str], **parameters: Any) -> Iterable[Mapping[str, Any]]:
+        return guarded(origin, lambda: [*function(nodes, **parameters)])
+
+    return listed
 
 
 _REGISTRY: Registry[Workload] = Registry("workload", GROUP, {"in-turn": in_turn}, _checked, ScenarioError)
@@ -58,12 +66,25 @@ def find(name: str) -> Workload:
     return _REGISTRY.find(name)
 
 
-def jobs_of(name: str, parameters: Mapping[str, Any], fabric: Fabric) -> tuple[dict[str, Any], ...]:
+def takes_seed(name: str, parameters: Mapping[str, Any]) -> bool:
+    """Return whether the workload `name` gets the seed of the run: it has a parameter `seed` that is not set.
+
+    Raises:
+        ScenarioError: There is no such workload.
+    """
+    return "seed" not in parameters and "seed" in signature(find(name)).parameters
+
+
+def jobs_of(
+    name: str, parameters: Mapping[str, Any], fabric: Fabric, seed: int
+) -> tuple[dict[str, Any], ...]:
     """Return the jobs of the workload `name` on a fabric, with the keys of `jobs:` in a scenario file.
 
     Raises:
         RailyardError: The workload is unknown, does not take the parameters, fails, or returns no jobs.
     """
+    if takes_seed(name, parameters):
+        parameters = {**parameters, "seed": seed}
     nodes = tuple(node.name for node in fabric.nodes if node.kind.member)
     try:
         rows = [*find(name)(nodes, **parameters)]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,7 +12,7 @@ from rich.markup import escape
 from harness.sweeps.cases import kind_in_words
 from harness.sweeps.comparisons import Comparison, compare_variants
 from harness.sweeps.page import distributions, study_html
-from harness.sweeps.statistics import SHOWN, Group, grouped
+from harness.sweeps.statistics import SEEDS_ALIKE, Group, grouped, seeds_alike, shown_metrics
 from harness.sweeps.table import (
     RANKED,
     RANKING,
@@ -73,7 +73,9 @@ def print_study(
         folder.write("sweep.svg", distributions(records, axes) + "\n"),
         folder.write("report.html", study_html(title, "; ".join(about), records, axes, command, compared)),
     ]
-    _print_groups(console, grouped(records, axes), axes)
+    _print_groups(console, grouped(records, axes), axes, shown_metrics(records))
+    if seeds_alike(records, axes):
+        console.print(f"note: {SEEDS_ALIKE}", markup=False, soft_wrap=True)
     _print_worst(console, records, axes)
     _print_troubles(console, records)
     _print_comparisons(console, compared)
@@ -87,7 +89,9 @@ def print_study(
     return passed(results, allow_stopped=allow_stopped) and holds and not everything_late
 
 
-def _print_groups(console: Console, groups: Sequence[Group], axes: Sequence[str]) -> None:
+def _print_groups(
+    console: Console, groups: Sequence[Group], axes: Sequence[str], metrics: Mapping[str, str]
+) -> None:
     """Print a table with median and maximum of each metric over the runs of each group."""
     cut = any(group.failed for group in groups)
     rows = []
@@ -99,10 +103,10 @@ def _print_groups(console: Console, groups: Sequence[Group], axes: Sequence[str]
                 *([str(group.failed)] if cut else []),
                 str(group.total),
                 str(len(group.records)),
-                *(_shown(group, metric) for metric in SHOWN),
+                *(_shown(group, metric) for metric in metrics),
             )
         )
-    numbers = (*(["failed"] if cut else []), "runs", "right", *SHOWN.values())
+    numbers = (*(["failed"] if cut else []), "runs", "right", *metrics.values())
     heads = ("variant", *axes, *numbers)
     print_table(console, heads, rows, numbers=numbers, caption="median and maximum of the runs")
 

@@ -57,7 +57,7 @@ def bundle(
         return
     file, options = ran(folder)
     file = scenario or file
-    checked, document = loaded(file, options["dims"])
+    checked, document = loaded(file, options["dims"], options["seed"])
     prepared = prepare(checked, document)
     path = target or Path(f"{checked.name}{SUFFIX}")
     write(path, pack(folder, file, checked, prepared, options))
@@ -92,7 +92,7 @@ def replay(path: Path, folder: Path | None) -> bool:
 
     with TemporaryDirectory(prefix="railyard-bundle-") as temporary:
         file, about, before = unpack(path, Path(temporary))
-        checked, document = loaded(file, about["dims"])
+        checked, document = loaded(file, about["dims"], about["seed"])
         recorded = {capture.stem: capture for capture in sorted(file.parent.glob("results/*.pcap"))}
         with output_folder(folder or Path("results", f"{checked.name}-replay")) as target:
             result = execute(
@@ -148,10 +148,11 @@ def ran(folder: Path) -> tuple[Path, dict[str, object]]:
     return Path(words[2] if len(words) > 2 else "-"), {"seed": result["seed"], "dims": dims}
 
 
-def loaded(file: Path, dims: object) -> tuple[Scenario, Document]:
-    """Load a scenario file, and put the scenario on a full mesh of `dims` unless they are empty."""
-    from harness.scenario.loader import load
+def loaded(file: Path, dims: object, seed: int | None) -> tuple[Scenario, Document]:
+    """Load a scenario file with a seed, by default its own; on a full mesh of `dims` if they are given."""
+    from harness.scenario.loader import load, with_seed
     from railyard.cli.options import resized
 
     scenario, document = load(file)
+    scenario = with_seed(scenario, document, scenario.seed if seed is None else seed)
     return (resized(scenario, str(dims)) if dims else scenario), document

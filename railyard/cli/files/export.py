@@ -125,7 +125,7 @@ def _prepared(path: Path, variant: str) -> tuple[str, Prepared, dict[str, Any]]:
         file, options = ran(path)
         dims = options["dims"]
         results = json.loads((path / "result.json").read_text(encoding="utf-8"))
-    scenario, document = loaded(file, dims)
+    scenario, document = loaded(file, dims, results.get("seed"))
     if results and results["input"] != digest(scenario, results["seed"]):
         raise FormatError(f"{path}: {file} has changed since the run", remedy="run the scenario again")
     names = [each.name for each in scenario.variants]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from harness.sweeps.page import distributions, study_html
-from harness.sweeps.statistics import SHOWN, differences, grouped, spread_of
+from harness.sweeps.statistics import SHOWN, differences, grouped, seeds_alike, shown_metrics, spread_of
 from harness.sweeps.table import Record
 
 
@@ -114,3 +114,27 @@ def test_strategies_have_curves_and_intervals_of_their_own() -> None:
         assert f"cut, {strategy}" in distributions(records, ["routing.strategy"])
     many = [{**record, "routing.strategy": f"s{number}"} for number, record in enumerate(records)]
     assert "s59" not in distributions(many, ["routing.strategy"])
+
+
+def test_a_study_whose_seeds_change_the_data_alone_says_so():
+    changing = records()
+    alike = [{**record, "completion_us": 4.0, "result_crc32": record["seed"]} for record in changing]
+    assert seeds_alike(alike, ["link.detect_us"])
+    assert not seeds_alike(changing, ["link.detect_us"])
+    assert not seeds_alike(alike[:1], ["link.detect_us"])  # a single seed
+    assert not seeds_alike([*alike, {**alike[-1], "seed": 6, "lost_frames": 3}], ["link.detect_us"])
+    assert "all seeds give the same metrics" in study_html("", "", alike, ["link.detect_us"], "")
+    assert "all seeds give the same metrics" not in study_html("", "", changing, ["link.detect_us"], "")
+
+
+def test_metrics_that_no_run_has_are_left_out():
+    calm = [
+        {**record, **dict.fromkeys(SHOWN, 0), "completion_us": record["completion_us"]}
+        for record in records()
+    ]
+    assert [*shown_metrics(calm)] == ["completion_us"]
+    assert [*shown_metrics([*calm, {**calm[0], "lost_frames": 1}])] == ["completion_us", "lost_frames"]
+    page = study_html("", "", calm, ["link.detect_us"], "")
+    assert "took, µs" in page
+    assert "converged after" not in page
+    assert "table write" not in distributions(calm)
