@@ -17,10 +17,12 @@ from harness.report.captures import read_capture
 from harness.report.charts import Charts
 from harness.report.document import operation_document, to_json
 from harness.report.incidents import incidents_json
+from harness.report.own_cells import cell_figures
 from harness.report.page import report_html
 from harness.report.picture import picture_svg
 from harness.run.observation.collect import link_of
 from harness.run.observation.variant_run import VariantRun, busy_share
+from harness.scenario.cell_metrics import cell_metric
 from harness.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
 from railyard.api.records import Record, link_records, renamed
@@ -82,10 +84,16 @@ class Result:
     def metric(self, variant: str, name: str) -> int | float:
         """Return a metric of a variant; `railyard list --metrics` describes all metrics.
 
+        Cells of the user's own P4 programs have the names of assertions, such as `counters.NAME.packets` and
+        `registers.NAME`; a name without cells other than 0 is 0.
+
         Raises:
             RailyardError: The run has no variant or no metric of that name.
         """
         self._run(variant)
+        if self.scenario.variant(variant).program and cell_metric(name) is not None:
+            (figure,) = cell_figures(frozenset({f"{variant}.{name}"}), self.runs).values()
+            return figure
         try:
             return self.verdict.of(variant, name)
         except KeyError:

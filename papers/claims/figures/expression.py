@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions over figures, for a claim's `value:`, such as `steps.completion_us / spines.completion_us`.
 
-Every name is the name of a figure. A name may have dots, hyphens and indices (`takeovers.npu[0].spare`), so
-an operator needs spaces around it. Only arithmetic, comparisons, logic and `FUNCTIONS` are evaluated.
+Every name is the name of a figure. A name may have dots, hyphens and indices (`takeovers.npu[0].spare`,
+`mine.registers.longest[npu0:3]`), so an operator needs spaces around it. Only arithmetic, comparisons, logic
+and `FUNCTIONS` are evaluated.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
 _TOKEN = re.compile(
     r"""(?P<text>"[^"]*"|'[^']*')"""
     r"""|(?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.-]))"""
-    r"""|(?P<name>\w+(?:[.-]\w+|\[\d+\])*)(?P<call>\s*\()?"""
+    r"""|(?P<name>\w+(?:[.-]\w+|\[\w[\w.-]*(?::\d+)?\])*)(?P<call>\s*\()?"""
 )
 _WORDS = ("and", "or", "not", "in", "if", "else")
 

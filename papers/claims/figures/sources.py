@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, final
 from harness.files import EXPERIMENTS
 from harness.program import program_digest
 from harness.report.results import compare_metrics
+from harness.scenario.cell_metrics import cell_metric
 from harness.scenario.digest import canonical, sha256
 from harness.scenario.metrics import ALL_METRICS
 from harness.scenario.schema import Scenario
@@ -55,6 +56,8 @@ class Figures:
         """Return the figure with a name, or at a path in the document; RailyardError if there is none."""
         if name in self.values:
             return self.values[name]
+        if (cells := _cells_of(name, self.document)) is not None:
+            return cells
         node: Any = self.document
         steps = [step for step in re.split(r"[.\[\]]", name) if step]
         for step in steps:
@@ -68,12 +71,35 @@ class Figures:
         return node
 
     def each(self, pattern: str) -> list[Any]:
-        """Return the figures with a name matching a pattern such as `*.completion_us`."""
-        return [_plain(value) for name, value in self.values.items() if fnmatch(name, pattern)]
+        """Return the figures with a name matching a pattern such as `*.completion_us`, one at least."""
+        matching = [_plain(value) for name, value in self.values.items() if fnmatch(name, pattern)]
+        if not matching:
+            raise RailyardError(
+                f"no figure matches {pattern!r}", remedy="correct the pattern; it compares whole names"
+            )
+        return matching
 
     def plain(self, name: str) -> Any:
         """Return the value of a figure for use in an expression; of a `Measured`, its number."""
         return _plain(self.of(name))
+
+
+def _cells_of(name: str, document: Mapping[str, Any]) -> int | None:
+    """Return the figure of cells of a user's P4 program, VARIANT.counters.NAME.packets; None for other names.
+
+    The sum over the cells of a counter, and the maximum over the cells of a register, as in assertions.
+    """
+    variant, _, metric = name.partition(".")
+    if (cell := cell_metric(metric)) is None:
+        return None
+    rows = [
+        row
+        for row in document.get(f"{cell.kind}s", {}).get(variant, ())
+        if row[cell.kind] == cell.name and cell.has(row["node"], row["index"])
+    ]
+    if cell.kind == "register":
+        return max((row["value"] for row in rows), default=0)
+    return sum(row[cell.unit] for row in rows)
 
 
 def _plain(value: Any) -> Any:
@@ -89,11 +115,13 @@ class ModelSource:
         function: `module:function`, or FILE.py:function.
         arguments: arguments of the function.
         picture: function that returns a drawing, called after `function` in the same process; empty for none.
+        files: files that the function reads; when their content changes, it is called again.
     """
 
     function: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     picture: str = ""
+    files: tuple[Path, ...] = ()
 
     def changed(self, values: Mapping[str, Any]) -> ModelSource:
         """Return the source with other arguments, without a picture."""
@@ -117,7 +145,8 @@ class ModelSource:
 
     def tasks(self, name: str) -> tuple[Task, ...]:
         """Return the task that calls the function; `name` is the name of the check."""
-        about = [self.function, dict(self.arguments), self.picture, *_code(self.function)]
+        read = [sha256(path.read_bytes()) for path in self.files if path.is_file()]
+        about = [self.function, dict(self.arguments), self.picture, *_code(self.function), *read]
         key = sha256(canonical(about))[:20]
         return (ModelTask(key, name, self.function, self.arguments, self.picture),)
 
@@ -221,12 +250,18 @@ class ScenarioSource:
         return called(self.picture, figures.document) if self.picture else ""
 
     def names(self) -> Sequence[str] | None:
-        """Return the names of the scenario's figures; None if only the results can give them."""
+        """Return the names of the scenario's figures, or their beginnings, which end with a dot.
+
+        None if only the results can give the names.
+        """
         if self.fail_each or self.derive:
             return None
         variants = [variant for _, scenario, _ in self.plan() for variant in scenario.variants]
         jobs = [f"{variant.name}.{job.name}." for variant in variants for job in variant.jobs or ()]
         known = [f"{variant.name}.{metric}" for variant in variants for metric in ALL_METRICS]
+        jobs += [
+            f"{own.name}.{kind}." for own in variants if own.program for kind in ("counters", "registers")
+        ]
         return [*known, *jobs, ASSERTIONS, DIFFERING]
 
 

@@ -89,11 +89,15 @@ def _unknown(claim: Claim, known: Sequence[str] | None) -> Iterator[str]:
     """Yield the unknown figures of a claim: neither metrics nor keys of result.json."""
     if known is None:
         return
-    jobs = tuple(name for name in known if name.endswith("."))
+    beginnings = tuple(name for name in known if name.endswith("."))
     mutated = claim.mutation.value if claim.mutation is not None else ""
     expressions = [Expression(text) for text in (claim.value or claim.name, mutated) if text]
     for name in dict.fromkeys(name for expression in expressions for name in expression.names):
-        if name not in known and not name.startswith(jobs) and name.partition(".")[0] not in _RESULT_KEYS:
+        if (
+            name not in known
+            and not name.startswith(beginnings)
+            and name.partition(".")[0] not in _RESULT_KEYS
+        ):
             yield name
 
 
@@ -117,6 +121,7 @@ def read_claims(path: Path) -> ClaimFile:
     except ValidationError as ex:
         lines = explain(document, ex, FileSettings)
         raise ScenarioError.joined([line.replace("the scenario", "the file") for line in lines]) from None
+    files = tuple(document.folder / name for name in settings.files)
     faults: list[str] = []
     checks = []
     for name, check in settings.checks.items():
@@ -130,10 +135,9 @@ def read_claims(path: Path) -> ClaimFile:
             except (RailyardError, ValueError) as ex:
                 fault = ex if isinstance(ex, RailyardError) else RailyardError(str(ex))
                 faults.append(str(relocated(document, ("checks", name, "claims", slug), fault)))
-        checks.append(_check(name, check, claims, document.folder))
+        checks.append(_check(name, check, claims, document.folder, files))
     if faults:
         raise ScenarioError.joined(faults)
-    files = tuple(document.folder / name for name in settings.files)
     about = (settings.name, settings.title, settings.description)
     return ClaimFile(path, *about, files, tuple(checks), document)
 
@@ -161,11 +165,13 @@ def _with_common(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, "checks": completed}
 
 
-def _check(name: str, settings: CheckSettings, claims: list[Claim], folder: Path) -> Check:
+def _check(
+    name: str, settings: CheckSettings, claims: list[Claim], folder: Path, files: tuple[Path, ...]
+) -> Check:
     source: Source
     if settings.model is not None:
         picture = _function(settings.picture or "", folder)
-        source = ModelSource(_function(settings.model, folder), settings.arguments, picture)
+        source = ModelSource(_function(settings.model, folder), settings.arguments, picture, files)
     else:
         assert settings.scenario is not None
         source = ScenarioSource(

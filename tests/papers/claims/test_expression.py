@@ -9,7 +9,17 @@ from topologies.errors import RailyardError
 
 FIGURES = Figures(
     {"two-classes.first.iteration_us": 30.0, "alone.iteration_us": 20, "2d-fm.x": 4},
-    {"cut_off": {"tor": "gpu0 has lost it"}, "takeovers": {"npu": [{"spare": "spare0", "without": []}]}},
+    {
+        "cut_off": {"tor": "gpu0 has lost it"},
+        "takeovers": {"npu": [{"spare": "spare0", "without": []}]},
+        "counters": {
+            "mine": [
+                {"node": node, "counter": "long", "index": index, "packets": packets, "bytes": 64 * packets}
+                for node, index, packets in [("npu0", 1, 5), ("npu0", 2, 6), ("npu1", 1, 7)]
+            ]
+        },
+        "registers": {"mine": [{"node": "npu0", "register": "longest", "index": 3, "value": 9}]},
+    },
 )
 
 
@@ -24,6 +34,9 @@ FIGURES = Figures(
         ('takeovers.npu[0].spare == "spare0"', True),
         ("starts(cut_off.tor, 'gpu0 has lost') + len(takeovers.npu)", 2),
         ("takeovers.npu[0].without == []", True),
+        ("mine.counters.long.packets / mine.counters.long[npu0].packets", 18 / 11),
+        ("mine.counters.long[npu0:2].bytes", 384),
+        ("mine.registers.longest[npu0:3] - mine.registers.none", 9),
     ],
 )
 def test_values(text: str, value: float):
@@ -48,6 +61,11 @@ def test_what_is_no_expression(text: str):
 def test_an_unknown_figure_names_its_neighbour():
     with pytest.raises(RailyardError, match=r"no figure 'alone.iteration'.*did you mean"):
         Expression("alone.iteration").of(FIGURES.plain, FIGURES.each)
+
+
+def test_a_pattern_that_no_figure_matches_is_refused():
+    with pytest.raises(RailyardError, match=r"no figure matches '\*.completion_us'; correct the pattern"):
+        Expression("sum(each('*.completion_us'))").of(FIGURES.plain, FIGURES.each)
 
 
 def test_values_that_do_not_fit():

@@ -47,6 +47,15 @@ def test_the_next_call_reads_figures_back_and_judges_changed_claims(study: Path,
     assert calls() == ["4", "5", "5"]
 
 
+def test_a_model_is_called_again_when_a_file_that_it_reads_changes(study: Path, tmp_path: Path):
+    output, table = OutputFolder(tmp_path), study.parent / "table.csv"
+    study.write_text(f"files: [table.csv]\n{CLAIMS}", encoding="utf-8")
+    for text in ("1", "1", "2"):
+        table.write_text(text, encoding="utf-8")
+        verdicts(study, FigureStore(output))
+    assert calls() == ["4", "4"]
+
+
 def test_processes_give_the_same_rows(study: Path):
     assert verdicts(study, FigureStore(), processes=2) == verdicts(study, FigureStore())
 

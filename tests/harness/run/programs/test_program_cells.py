@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 import railyard
+from harness.errors import ScenarioError
 from harness.files import P4_SOURCES, PROGRAMS
 from harness.report.document import result_schema
 from harness.report.own_cells import UNREAD, cells_html
@@ -116,6 +117,11 @@ def test_assertions_take_cells(write: Write):
     values = {(cell["node"], cell["index"]): cell["value"] for cell in result.registers("mine")}
     assert by_metric["mine.registers.last[npu3:3]"]["value"] == values["npu3", 3]
     assert by_metric["mine.registers.last"]["value"] == max(values.values())
+    for metric, item in by_metric.items():
+        if "s." in metric.partition(".")[2]:  # counters.NAME or registers.NAME
+            assert result.metric("mine", metric.removeprefix("mine.")) == item["value"]
+    with pytest.raises(ScenarioError, match=r"built-in has no metric 'counters.seen.packets'"):
+        result.metric("built-in", "counters.seen.packets")
     assert all(item["verdict"] in ("holds", "fails") for item in by_metric.values())
     page = result.report()
     assert "counter seen: " in page
