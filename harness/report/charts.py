@@ -13,6 +13,8 @@ from harness.scenario.schema import Scenario
 
 __all__ = ["Charts", "curves"]
 
+# Largest number of variants with different collectives whose arriving data a reader can tell apart.
+_MOST_CURVES = 8
 # Shorter words for events of faults in the timeline; other events keep their names.
 EVENT_WORDS = {"down": "cut", "up": "back", "rate": "slower", "clear": "repaired"}
 
@@ -55,11 +57,20 @@ def curves(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[Curve]:
     """Return the curves of arriving data for variants with a common time axis.
 
     These are the variants whose collective and traffic graph equal those of the first variant with a fault.
+    Without faults, collectives of other kinds and algorithms on arrays of equal length share it as well, if
+    a chart has room for all.
     """
-    model = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
+    variants = scenario.variants
+    model = next((variant for variant in variants if variant.faults), variants[0])
+    alike = [(item.collective, item.graph) == (model.collective, model.graph) for item in variants]
+    if not any(variant.faults for variant in variants) and len(variants) <= _MOST_CURVES:
+        alike = [
+            (item.collective.elements, item.graph) == (model.collective.elements, model.graph)
+            for item in variants
+        ]
     drawn = []
-    for index, variant in enumerate(scenario.variants):
-        if (variant.collective, variant.graph) != (model.collective, model.graph):
+    for index, variant in enumerate(variants):
+        if not alike[index]:
             continue
         seen = runs[variant.name].observation
         bin_us = seen.timeline.bin_ps / 10**6

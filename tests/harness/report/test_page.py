@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+import railyard
 from emulation.fidelity import Fidelity
 from emulation.testbed import LinkUsage
+from harness.report.charts import curves
 from harness.report.explore.data import MAX_LINKS, links_by_load
 from harness.report.figures.fabric import fabric_svg
 from harness.report.figures.run_charts import Curve, timeline_svg
@@ -224,6 +226,21 @@ def test_a_run_that_lost_nothing_has_no_plot_of_losses(
     text = made(scenario, fabric, real(runs, healthy=lossless, cut=lossless))
     assert "No frame was lost" in text
     assert len(figures(text)) == 5
+
+
+def test_collectives_that_are_compared_share_a_time_axis(write: Callable[[str], Path]):
+    head = "name: a\ntopology: {name: full-mesh, dims: [4]}\ncollective: {elements: 4096}\nvariants:\n"
+    direct = "  - {name: direct, collective: {algorithm: direct}}\n"
+    ring = "  - {name: ring, collective: {algorithm: ring}}\n"
+    long = "  - {name: long, collective: {algorithm: direct, elements: 8192}}\n"
+    cut = "  - {name: cut, collective: {algorithm: ring}, faults: [{at_us: 0.1, link: npu0-npu1}]}\n"
+
+    def drawn(text: str) -> list[str]:
+        result = railyard.run(write(head + text))
+        return [curve.label for curve in curves(result.scenario, result.runs)]
+
+    assert drawn(direct + ring + long) == ["direct", "ring"]
+    assert drawn(direct + ring + cut) == ["ring", "cut"]
 
 
 def test_a_timeline_names_what_struck_and_reaches_to_the_recovery():
