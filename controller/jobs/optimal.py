@@ -38,8 +38,10 @@ Objective = Callable[[Schedule], float]
 def horizon(jobs: Sequence[Job], rates: Floats, iterations: int = 20) -> float:
     """Return the seconds that the longest job takes for a number of iterations without other jobs.
 
-    The flows of the job send one after another, at the highest link rate.
+    The flows of the job send one after another, at the highest link rate. PlanError without jobs.
     """
+    if not jobs:
+        raise PlanError("there is no job to schedule", remedy="give one or more jobs")
     return iterations * max(
         iteration_seconds(job.compute, float((job.amounts / rates.max()).sum()), job.overlap) for job in jobs
     )
@@ -92,11 +94,15 @@ def best_levels(
 
 
 def best_schedule(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Return the schedule of highest utilisation over all paths and levels; PlanError above MAX_SCHEDULES."""
+    """Return the schedule of highest utilisation over all paths and levels.
+
+    Raises:
+        PlanError: There is no job, or there are more than MAX_SCHEDULES schedules.
+    """
     paths = prod(int(usable.sum()) for job in jobs for usable in job.candidates)
     few = min(levels, len(jobs))
-    _check(paths * few ** len(jobs))
     seconds = horizon(jobs, rates)
+    _check(paths * few ** len(jobs))
     return best_of(
         (
             Schedule.of(choice, np.array(taken, np.int64))

@@ -17,6 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from controller.errors import PlanError
 from controller.jobs.job import Floats, Ints, Job, iteration_seconds, link_loads
 
 __all__ = ["busy_shares", "hash_paths", "largest_flow_seconds", "least_congested", "mean_hops"]
@@ -45,12 +46,21 @@ def least_congested(
 
     Args:
         jobs: All jobs.
-        order: Indices of the jobs, in the order in which they choose. Within a job, the largest flow chooses
+        order: Indices of all jobs, in the order in which they choose. Within a job, the largest flow chooses
             first.
         rates: Rate of each link, (links,).
         busy: Utilisation of each link by jobs that already have paths, (links,), as from `busy_shares`; None
             stands for no such jobs.
+
+    Raises:
+        PlanError: `order` lacks a job, or names one twice.
     """
+    order = tuple(order)
+    if sorted(order) != [*range(len(jobs))]:
+        raise PlanError(
+            f"jobs choose paths in the order {list(order)}; expected each of the {len(jobs)} jobs once",
+            remedy=f"give a permutation of the numbers below {len(jobs)}",
+        )
     # An extra last element, selected by index -1, stands for the missing hops of short paths.
     taken = np.append(np.zeros(len(rates)) if busy is None else busy, 0.0)
     per_second = 1 / np.append(rates, np.inf)

@@ -118,7 +118,7 @@ def _most_circuits(demand: Ints, ports: int, seconds: float) -> list[tuple[int, 
         integrality=np.ones(ports * edges),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(matrix.tocsr(), ub=most),
-        options={"time_limit": seconds},
+        options={"mip_rel_gap": 0, "time_limit": seconds},
     )
     if result.status != 0:
         raise PlanError(

@@ -53,6 +53,18 @@ def test_flows_of_one_job_spread_over_all_paths_and_so_do_those_with_common_link
     assert bottleneck_seconds(Job("a", 8, 1.0, np.ones(4), paths), choice, RATES) == 2
 
 
+@pytest.mark.parametrize("order", [[], [1], [0, 0], [0, 1, 2]])
+def test_every_job_chooses_once(order: list[int]) -> None:
+    jobs = [fork(name, 8, 1.0, 1.0, ways=2, flows=2) for name in ("a", "b")]
+    with pytest.raises(PlanError, match="expected each of the 2 jobs once; give a permutation"):
+        least_congested(jobs, order, RATES)
+
+
+def test_without_jobs_there_is_no_best_schedule() -> None:
+    with pytest.raises(PlanError, match="no job to schedule; give one or more jobs"):
+        best_schedule([], RATES)
+
+
 def test_a_hash_is_the_same_again_and_takes_paths_only() -> None:
     job = fork("a", 8, 1.0, 1.0, ways=4, flows=50)
     job = Job("a", 8, 1.0, job.amounts, np.where(np.arange(4)[None, :, None] < 3, job.paths, -1))
