@@ -4,6 +4,8 @@
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +217,27 @@ def test_a_wrong_folder_of_entries_is_refused(rows: Any, message: str, tmp_path:
         railyard.program_testbed(LINE, PROGRAM, P4INFO, entries=tmp_path),
     ):
         pass
+
+
+def test_the_controller_of_the_guide_fills_the_tables_of_a_line(tmp_path: Path) -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "testbeds" / "p4runtime.md").read_text()
+    (text,) = re.findall(
+        r"^```python\n(# own_controller.py\n.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL
+    )
+    (tmp_path / "own_controller.py").write_text(text)
+    line = from_graph(nx.path_graph(["npu0", "npu1", "npu2"]), "line")
+    frame = bytes(Ether(dst="02:00:00:00:00:99") / IP(dst="10.0.2.7", ttl=9) / UDP())
+    with railyard.program_testbed(line, PROGRAM, P4INFO) as bed:
+        done = subprocess.run(
+            [sys.executable, "own_controller.py", bed.address],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) == 9
+        bed.send("npu0", frame)
+        bed.run()
+        (arrived,) = bed.received("npu2")
+    assert (Ether(arrived).dst, Ether(arrived)[IP].ttl) == ("02:00:00:00:00:02", 6)

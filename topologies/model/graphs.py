@@ -67,7 +67,10 @@ def from_graph(
             numbers the endpoints.
     """
     if graph.is_directed():
-        raise TopologyError(f"{name} is a directed graph", remedy="give an undirected graph")
+        raise TopologyError(
+            f"{name} is a directed graph",
+            remedy='give an undirected graph, in GraphML by edgedefault="undirected"',
+        )
     if not graph.nodes:
         raise TopologyError(f"{name} is a graph without nodes", remedy="add nodes and edges")
     names = {node: _name(name, node) for node in graph.nodes}
@@ -231,7 +234,7 @@ def _refuse_unknown(fabric: str, what: str, data: Mapping[str, Any], known: froz
         if key not in known:
             raise TopologyError(
                 f"{fabric}: {what} has an unknown attribute {key!r}",
-                remedy=f"use one of {', '.join(sorted(known))}",
+                remedy=f"use one of {', '.join(sorted(known))}, or leave it out",
             )
 
 

@@ -126,7 +126,9 @@ def _compiled(source: Path) -> ProgramFiles:
     compiler = shutil.which(_COMPILER)
     if compiler is None:
         raise ProgramError(
-            f"{source}: {_COMPILER} is not installed", remedy="install p4c, or give FILE.json and --p4info"
+            f"{source}: {_COMPILER} is not installed",
+            remedy="install p4c (docs/testbeds/mininet.md#bmv2-and-p4c), or compile the program elsewhere "
+            "and give FILE.json with its p4info",
         )
     with TemporaryDirectory(prefix="p4-of-railyard-") as folder:
         program, p4info = Path(folder, "program.json"), Path(folder, "program.p4info.txtpb")

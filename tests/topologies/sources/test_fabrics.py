@@ -95,7 +95,7 @@ def test_names_of_families_are_no_files() -> None:
         ),
         (
             lambda g: g.add_edge("n0", "n2", speed=1),
-            "edge n0 to n2 has an unknown attribute 'speed'; use one of delay_ns, ports, rate_gbps",
+            "edge n0 to n2 has an unknown attribute 'speed'; use one of delay_ns, ports, rate_gbps, or leave",
         ),
         (lambda g: g.add_edge("n0", "n0"), "edge n0 to n0 has both ends at the same node"),
         (
