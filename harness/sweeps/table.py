@@ -72,7 +72,21 @@ def record_of(run: RunResult) -> Record:
         "spare": takeovers[0]["spare"] if takeovers else "",
         "cut_off": result.get("cut_off", {}).get(variant, ""),
         **metrics,
+        **_own_cells(result, variant),
     }
+
+
+def _own_cells(result: Mapping[str, Any], variant: str) -> dict[str, int]:
+    """Return sums of counters and largest values of registers in the user's P4 programs, by metric name."""
+    totals: dict[str, int] = {}
+    for cell in result.get("counters", {}).get(variant, ()):
+        for unit in ("packets", "bytes"):
+            name = f"counters.{cell['counter']}.{unit}"
+            totals[name] = totals.get(name, 0) + cell[unit]
+    for cell in result.get("registers", {}).get(variant, ()):
+        name = f"registers.{cell['register']}"
+        totals[name] = max(totals.get(name, 0), cell["value"])
+    return totals
 
 
 def axes_of(runs: Iterable[RunResult]) -> tuple[str, ...]:

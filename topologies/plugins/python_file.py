@@ -103,6 +103,11 @@ def _located(file: str, ex: Exception) -> TopologyError:
         if Path(frame.filename).resolve() == Path(file).resolve()
     ]
     location = f"{file}:{frames[-1].lineno}" if frames else file
+    if isinstance(ex, ModuleNotFoundError) and Path(file).with_name(f"{ex.name}.py").is_file():
+        return TopologyError(
+            f"{location}: {ex.name}.py beside the file is not imported, because the file is loaded alone",
+            remedy=f"move what it needs of {ex.name}.py into it, or install {ex.name} as a package",
+        )
     return TopologyError(
         f"{location}: {type(ex).__name__}: {ex}", remedy="correct the file or the parameters"
     )

@@ -68,6 +68,14 @@ def test_a_function_of_a_file_gets_its_parameters(tmp_path: Path) -> None:
     assert open_fabric(f"{path}:mine", {"dims": [4]}) == full_mesh([4])
 
 
+def test_a_file_that_imports_its_neighbour_is_told_that_it_stands_alone(tmp_path: Path) -> None:
+    (tmp_path / "neighbour.py").write_text("NODES = 3\n")
+    (tmp_path / "mine.py").write_text("from neighbour import NODES\ndef make():\n    return NODES\n")
+    told = r"mine.py:1: neighbour.py beside the file is not imported.*install neighbour as a package"
+    with pytest.raises(TopologyError, match=told):
+        open_fabric(f"{tmp_path}/mine.py:make")
+
+
 def test_names_of_families_are_no_files() -> None:
     assert not is_outside("ub-rack")
     assert all(map(is_outside, ("x/fabric.json", "a.graphml", "mine.py:make")))

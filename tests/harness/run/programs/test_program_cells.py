@@ -95,6 +95,16 @@ def test_own_counters_and_registers_are_in_the_result(write: Write, times: int):
     assert result.registers("built-in") == []
 
 
+def test_a_study_has_columns_of_own_counters_and_registers(write: Write):
+    path = write(SCENARIO)
+    own(path.parent, 1)
+    built_in, mine = railyard.sweep(path, seeds=[1], jobs=1).records()
+    result = railyard.run(path, variant="mine")
+    for name in ("counters.seen.packets", "counters.seen.bytes", "registers.last"):
+        assert mine[name] == result.metric("mine", name) > 0
+        assert name not in built_in
+
+
 ASSERTIONS = """\
 assertions:
   - {metric: mine.counters.seen.packets, min: 1}
