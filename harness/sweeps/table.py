@@ -13,6 +13,7 @@ from harness.sweeps.plan import StudyPlan
 from harness.sweeps.store import RunResult
 
 __all__ = [
+    "HEAD",
     "RANKED",
     "RANKING",
     "Record",

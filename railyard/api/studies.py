@@ -21,10 +21,12 @@ from harness.sweeps.comparisons import compare_variants
 from harness.sweeps.conduct import Results, ResultStore, conduct, local_executor, memory_of
 from harness.sweeps.page import distributions, study_html
 from harness.sweeps.plan import StudyPlan, plan_study
+from harness.sweeps.statistics import grouped
 from harness.sweeps.store import RunResult, open_study
-from harness.sweeps.table import axes_of, passed, record_of, summary_json
+from harness.sweeps.table import HEAD, axes_of, passed, record_of, summary_json
 from railyard.api.drawings import Drawing
 from railyard.api.records import Record
+from topologies.errors import suggestion
 
 __all__ = ["Study", "sweep"]
 
@@ -52,6 +54,43 @@ class Study:
     def records(self) -> list[Record]:
         """Return a record for each run: variant, axes, seed, cut, status, trouble, and every metric."""
         return [record_of(result) for result in self.results]
+
+    def intervals(self, metric: str = "completion_us") -> list[Record]:
+        """Return the median of a metric over the seeds, with its 95 % interval, for each variant and point.
+
+        The interval is the percentile bootstrap that report.html draws. Runs with wrong data are left out.
+
+        Args:
+            metric: Name of a metric, a column of `records`.
+
+        Returns:
+            Records of variant, axes, failed (number of targets that fail in a run), runs, median, low, high,
+            minimum, maximum.
+
+        Raises:
+            RailyardError: No run has a metric of that name.
+        """
+        axes = axes_of(self.results)
+        records = self.records()
+        rows = [
+            {
+                "variant": group.variant,
+                **group.point,
+                "failed": group.failed,
+                "runs": spread.count,
+                "median": spread.median,
+                "low": spread.low,
+                "high": spread.high,
+                "minimum": spread.minimum,
+                "maximum": spread.maximum,
+            }
+            for group in grouped(records, axes)
+            if (spread := group.spread(metric)) is not None
+        ]
+        if not rows:
+            known = dict.fromkeys(name for record in records for name in record if name not in (*HEAD, *axes))
+            raise ScenarioError(f"no run has a metric {metric!r}", remedy=suggestion(metric, known))
+        return rows
 
     def plot(self) -> Drawing:
         """Draw the distributions of completion and convergence times over the runs."""

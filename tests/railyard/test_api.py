@@ -360,6 +360,14 @@ def test_a_sweep_is_a_table_that_no_number_of_processes_changes(tmp_path: Path):
         ("all-path", 1), ("all-path", 2), ("shortest", 1), ("shortest", 2)
     ]  # fmt: skip
     assert kept.records() == railyard.sweep(file, axes, seeds=[1, 2], variant="cut", jobs=1).records()
+    marks = frame(kept.intervals())
+    assert marks["runs"].tolist() == [2, 2]
+    for row in kept.intervals():
+        own = table[table["routing.strategy"] == row["routing.strategy"]]["completion_us"]
+        assert row["median"] == own.median()
+        assert own.min() == row["minimum"] <= row["low"] <= row["median"] <= row["high"] <= row["maximum"]
+    with pytest.raises(railyard.RailyardError, match="no run has a metric 'completion'; did you mean"):
+        kept.intervals("completion")
     again = railyard.sweep(
         file, axes, seeds=[1, 2], variant="cut", folder=tmp_path / "out", progress=lambda *n: ended.append(n)
     )
