@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from statistics import fmean
 from typing import final
 
+from controller.plan.plan import Plan
 from emulation.errors import TestbedError
 from emulation.linux.record import need_root
 from emulation.mininet.cluster.cutting import cut
@@ -24,6 +27,7 @@ from emulation.traffic.memory.wire import HEADER_BYTES
 from emulation.traffic.tree.wire import FRAME_BYTES
 from harness.run.collectives.bounds import largest_ps
 from harness.run.prepare import Prepared
+from topologies import Fabric
 
 __all__ = ["RealTime", "suggest_dilation"]
 
@@ -182,8 +186,26 @@ def suggest_dilation(ready: Prepared, switch: SwitchKind, processors: int) -> in
     )
     # A process of the built-in switch uses one processor only, so the switches alone may be the bottleneck.
     alone = switches / max(1, processors // 2) if switch == "builtin" else 0.0
-    seconds = max(_LEAST_SECONDS / ready.bound_ps, _HEADROOM * max((agents + switches) / processors, alone))
+    longest_ps = max(ready.bound_ps, *(load.sending_ps for load in loads))
+    seconds = max(_LEAST_SECONDS / longest_ps, _HEADROOM * max((agents + switches) / processors, alone))
     return max(1, round(float(f"{seconds * 10**12:.1e}")))
+
+
+def _busiest_ps(fabric: Fabric, plan: Plan, demand: Mapping[tuple[str, str], int]) -> float:
+    """Return the time in ps for which a demand in bytes keeps the busiest planned link sending."""
+    carried: Counter[tuple[str, str]] = Counter()
+    for pair, volume in demand.items():
+        paths = plan.routes.get(pair, ())
+        for path in paths:
+            for hop in pairwise(path):
+                carried[hop] += volume / len(paths)
+    return max(
+        (
+            8e12 * volume / sum(link.rate_bps for link in fabric.links_between(*hop))
+            for hop, volume in carried.items()
+        ),
+        default=0.0,
+    )
 
 
 def _loads(ready: Prepared, switch: SwitchKind) -> list[_Load]:
@@ -209,6 +231,8 @@ def _loads(ready: Prepared, switch: SwitchKind) -> list[_Load]:
         if job.rhythm is not None:
             rounds = job.rhythm.iterations
             sending_ps = rounds * largest_ps(job.bounds)
+        # The bound takes all links of a member, of which the planned paths may use a few.
+        sending_ps = max(sending_ps, rounds * _busiest_ps(ready.fabric, ready.plan, job.demand))
         each = _PASS_SECONDS[switch]
         loads.append(_Load(rounds * frames * _AGENT_SECONDS, rounds * passes * each, max(1.0, sending_ps)))
     if (pool := ready.pool) is not None:

@@ -52,3 +52,19 @@ def test_a_pool_has_a_dilation_by_its_operations(tmp_path: Path) -> None:
     head = HEAD.partition("routing")[0]
     few, many, more = (dilation(tmp_path, head + POOL % count) for count in (10, 100_000, 200_000))
     assert few > many == more
+
+
+def test_it_follows_the_planned_links_where_members_have_faster_ones(tmp_path: Path) -> None:
+    """A GPU has 2.4 Tbit/s inside of its domain, which an incast over network cards does not use."""
+    text = """\
+name: incast
+topology: {name: rail-only, domains: 8, hb_size: 2, radix: 8, uplinks: 1, spines: 1}
+collective: {kind: reduce, algorithm: direct, elements: 16384, members: [gpu0, gpu2, gpu4, gpu6]}
+"""
+    file = tmp_path / "scenario.yaml"
+    file.write_text(text)
+    (ready,) = prepare(*load(file))
+    nic_bps = min(link.rate_bps for link in ready.fabric.links if "gpu0" in (link.a.node, link.b.node))
+    received_ps = 8e12 * 3 * 16384 * 4 / nic_bps
+    assert ready.bound_ps < received_ps / 5
+    assert dilation(tmp_path, text) == pytest.approx(1.5e12 / received_ps, rel=0.06)

@@ -298,3 +298,16 @@ def test_without_a_kernel_queue_for_rates_the_built_in_switch_keeps_them(
         assert seen.completion_ps > 0.9 * virtual.completion_ps
         assert "the switches' own pacing" in measured.notes[0]
         assert not measured.drops["switch queue"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_incast_with_each_congestion_control(tmp_path: Path, kind: SwitchKind) -> None:
+    file = ROOT / "experiments" / "45_congestion" / "mininet-incast.yaml"
+    code, said, err = railyard(
+        tmp_path, "run", file, "--testbed", "mininet", "--switch", kind, "--out", "out"
+    )
+    assert code == 0, said + err
+    metrics = json.loads((tmp_path / "out" / "result.json").read_text())["metrics"]
+    for name in ("nscc", "swift", "dcqcn", "rccc", "nscc-rccc"):
+        assert metrics[f"{name}.correct_npus"] == metrics[f"{name}.npus"] == 8
