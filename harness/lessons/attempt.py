@@ -107,23 +107,23 @@ class Attempt:
             self._shared[name] = compute()
         return self._shared[name]
 
-    def call(self, file: str, function: str, *arguments: Any, unix_sockets: bool = False) -> Any:
+    def call(self, file: str, function: str, *arguments: Any, server: str = "") -> Any:
         """Call a function of a student's file in a confined process, and return its value.
 
         Args:
             file: Name of the student's file.
             function: Name of the function.
             arguments: Arguments of the function; JSON must be able to hold them.
-            unix_sockets: Allow threads and Unix sockets, as gRPC needs.
+            server: Address, "unix:PATH", of the only server that the code may connect to.
 
         Raises:
             StudentError: The file or function is missing, or the code raises an exception, exceeds a limit or
                 returns a value that JSON cannot hold.
         """
-        return self.call_each(file, function, [arguments], unix_sockets=unix_sockets)[0]
+        return self.call_each(file, function, [arguments], server=server)[0]
 
     def call_each(
-        self, file: str, function: str, calls: Sequence[Sequence[Any]], *, unix_sockets: bool = False
+        self, file: str, function: str, calls: Sequence[Sequence[Any]], *, server: str = ""
     ) -> list[Any]:
         """Call a function of a student's file several times in a single confined process; return its values.
 
@@ -133,7 +133,7 @@ class Attempt:
         if file in self._refused:
             raise self._refused[file]
         path = self.path(file)
-        limits = Limits(self.lab.seconds, self.lab.memory_mb, unix_sockets)
+        limits = Limits(self.lab.seconds, self.lab.memory_mb, server)
         try:
             return call_each(path, function, calls, limits, self.scratch)
         except StudentError as ex:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from harness.lessons.confined.walls import keeps_reads
+from harness.lessons.confined.landlock import keeps_reads
 from harness.lessons.grading import Grade, word_of
 
 __all__ = ["NOT_CONFINED", "as_html"]

@@ -316,5 +316,5 @@ def _call(attempt: Attempt, rack: Rack, testbed: EmbeddedTestbed) -> None:
         for node in fabric.nodes
     }
     attempt.call(
-        "controller.py", "take_over", testbed.address, nodes, rack.failed, rack.spare, unix_sockets=True
+        "controller.py", "take_over", testbed.address, nodes, rack.failed, rack.spare, server=testbed.address
     )

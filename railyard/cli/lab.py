@@ -277,7 +277,7 @@ def grade(
 
     Exit code 0: the table is written, with any grades; 2 or 3: the table is not written.
     """
-    from harness.lessons.confined.walls import keeps_reads
+    from harness.lessons.confined.landlock import keeps_reads
     from harness.lessons.folder import folders_of_class
     from harness.lessons.grades_page import NOT_CONFINED, as_html
     from harness.lessons.grading import as_csv

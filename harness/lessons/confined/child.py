@@ -32,7 +32,7 @@ def main() -> None:
     _end_with_parent()
     sys.path[0] = request["folder"]
     _limit(request)
-    walls = raise_walls(request["readable"], unix_sockets=request["unix_sockets"])
+    walls = raise_walls(request["readable"], connections=request["connections"])
     try:
         values = _values(request)
     except MemoryError:
@@ -66,7 +66,7 @@ def _limit(request: dict[str, Any]) -> None:
     _set(resource.RLIMIT_AS, memory, memory)
     _set(resource.RLIMIT_FSIZE, request["answer_bytes"], request["answer_bytes"])
     _set(resource.RLIMIT_CORE, 0, 0)
-    if not request["unix_sockets"]:
+    if request["connections"] is None:
         # This limit does not apply to root; the walls do, and refuse new processes as well.
         _set(resource.RLIMIT_NPROC, 0, 0)
 

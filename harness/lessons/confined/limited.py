@@ -15,7 +15,7 @@ from pathlib import Path
 # With `-I` Python does not search the folder of this file for modules.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from walls import confine_reads  # type: ignore[import-not-found]
+from landlock import confine_reads  # type: ignore[import-not-found]
 
 
 def main() -> None:

@@ -19,10 +19,16 @@ from harness.files import EXPERIMENTS, LABS, P4_SOURCES
 __all__ = ["readable_by_command", "readable_by_python"]
 
 _ROOT = Path(__file__).resolve().parents[3]
+# Folders of installed packages; a .pth file or PYTHONPATH may add those of another environment. Other entries
+# of sys.path do not count: an editable installation may add the source tree, or even the file system's root.
+_PACKAGES = {
+    *map(Path, site.getsitepackages()),
+    *(path for path in map(Path, sys.path) if path.name in ("site-packages", "dist-packages")),
+}
 _FLOORS = ("railyard", "papers", "harness", "emulation", "controller", "topologies")
 _HIDDEN = (
     # An editable installation has the packages in the source tree, but the engine in site-packages.
-    *(root / name for root in (_ROOT, *map(Path, site.getsitepackages())) for name in _FLOORS),
+    *(root / name for root in (_ROOT, *_PACKAGES) for name in _FLOORS),
     *(path.resolve() for path in (LABS, EXPERIMENTS, P4_SOURCES)),
 )
 
@@ -51,9 +57,8 @@ _OF_COMMANDS = (*_SYSTEM, "/usr", "/lib", "/bin", "/etc/alternatives")
 @cache
 def _libraries() -> tuple[str, ...]:
     """Return the folders of Python's standard library and of installed packages, without Railyard's."""
-    # sys.path is not used: an editable installation may add the source tree, or even the file system's root.
     standard = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
-    folders = {*map(Path, standard), *map(Path, site.getsitepackages()), Path(sys.base_prefix) / "lib"}
+    folders = {*map(Path, standard), *_PACKAGES, Path(sys.base_prefix) / "lib"}
     return tuple(_without_hidden(folder.resolve() for folder in folders))
 
 

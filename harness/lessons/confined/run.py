@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NoReturn, final
 
 from harness.files import P4RUNTIME_SHELL
+from harness.lessons.confined.connections import connections
 from harness.lessons.confined.readable import readable_by_command, readable_by_python
 
 __all__ = ["Limits", "StudentError", "call_each", "run_command", "run_shell"]
@@ -66,13 +67,14 @@ class Limits:
     Attributes:
         seconds: Processor time in seconds.
         memory_mb: Address space in MiB.
-        unix_sockets: Allow threads and Unix sockets.
+        server: Address, "unix:PATH", of the only server that the process may connect to; it may then have
+            threads. Empty for no sockets.
         wall_seconds: Wall-clock time in seconds; 0 for four times the processor time.
     """
 
     seconds: int
     memory_mb: int
-    unix_sockets: bool = False
+    server: str = ""
     wall_seconds: int = 0
 
     @property
@@ -101,7 +103,12 @@ def call_each(
         folder = Path(name)
         paths = [folder / part for part in ("request.json", "answer.json", "out.txt", "err.txt")]
         # The limit on file size applies to the answer, and to the output of the code.
-        with paths[1].open("wb") as answer, paths[2].open("wb") as out, paths[3].open("wb") as err:
+        with (
+            paths[1].open("wb") as answer,
+            paths[2].open("wb") as out,
+            paths[3].open("wb") as err,
+            _connections(limits.server) as descriptor,
+        ):
             request = {
                 "file": str(file),
                 "folder": str(file.parent),
@@ -109,7 +116,7 @@ def call_each(
                 "calls": calls,
                 "seconds": limits.seconds,
                 "memory_mb": limits.memory_mb,
-                "unix_sockets": limits.unix_sockets,
+                "connections": descriptor,
                 "readable": readable_by_python(file.parent),
                 "answer": answer.fileno(),
                 "answer_bytes": _ANSWER_BYTES,
@@ -123,7 +130,7 @@ def call_each(
                     stderr=err,
                     cwd=folder,
                     env=_ENVIRONMENT,
-                    pass_fds=(answer.fileno(),),
+                    pass_fds=(answer.fileno(), *([] if descriptor is None else [descriptor])),
                     start_new_session=True,
                 )
                 in_time = _wait(process, limits.wall)
@@ -158,9 +165,13 @@ def run_shell(
         StudentError: The lines exceed a limit.
     """
     launcher = Path(__file__).with_name("shell.py")
-    command = (str(P4RUNTIME_SHELL / "bin" / "python"), "-I", str(launcher), address, str(device_id))
+    python = str(P4RUNTIME_SHELL / "bin" / "python")
     own = (folder, P4RUNTIME_SHELL, launcher.parent)
-    return run_command(command, limits, folder, scratch, typed=f"{lines}\nexit\n", readable=own)
+    with connections(address) as descriptor:
+        command = (python, "-I", str(launcher), address, str(device_id), str(descriptor))
+        return run_command(
+            command, limits, folder, scratch, typed=f"{lines}\nexit\n", readable=own, inherited=(descriptor,)
+        )
 
 
 def run_command(
@@ -171,6 +182,7 @@ def run_command(
     *,
     typed: str = "",
     readable: Sequence[Path] = (),
+    inherited: Sequence[int] = (),
 ) -> subprocess.CompletedProcess[str]:
     """Run a program with limits; return the finished process with its output.
 
@@ -184,6 +196,7 @@ def run_command(
         scratch: Folder for temporary files.
         typed: Standard input of the program.
         readable: Further files and folders that the program may read.
+        inherited: Descriptors that the program inherits.
 
     Raises:
         StudentError: The program exceeds a limit.
@@ -201,6 +214,7 @@ def run_command(
                 stderr=to_err,
                 cwd=folder,
                 env={"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": name, "LANG": "C.UTF-8"},
+                pass_fds=inherited,
                 start_new_session=True,
             )
             in_time = _wait(process, limits.wall)
@@ -212,6 +226,10 @@ def run_command(
             )
         texts = (path.read_text(errors="replace")[:_ANSWER_BYTES] for path in (out, err))
         return subprocess.CompletedProcess(list(command), process.returncode, *texts)
+
+
+def _connections(server: str) -> contextlib.AbstractContextManager[int | None]:
+    return connections(server) if server else contextlib.nullcontext()
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run p4runtime-shell in a confined process, with the lines for its prompt on standard input.
 
-    PYTHON -I shell.py ADDRESS DEVICE_ID
+    PYTHON -I shell.py ADDRESS DEVICE_ID CONNECTIONS
 
-PYTHON is the interpreter of p4runtime-shell's environment. `run.run_shell` starts this program by limited.py,
+PYTHON is the interpreter of p4runtime-shell's environment, and CONNECTIONS the descriptor of
+`connections.connections`. `run.run_shell` starts this program by limited.py,
 which sets limits and confines reads first.
 """
 
@@ -24,7 +25,7 @@ _ARBITRATION_SECONDS = 60
 
 def main() -> None:
     """Confine this process and start the shell on a device."""
-    address, device_id = sys.argv[1:]
+    address, device_id, descriptor = sys.argv[1:]
     from IPython.core.profiledir import ProfileDir  # type: ignore[import-not-found]
     from p4runtime_sh import p4runtime, shell  # type: ignore[import-not-found]
 
@@ -41,7 +42,7 @@ def main() -> None:
         return wait(client, kind, _ARBITRATION_SECONDS if kind == "arbitration" else timeout)
 
     p4runtime.P4RuntimeClient.get_stream_packet = patient
-    raise_walls(["/"], unix_sockets=True)
+    raise_walls(["/"], connections=int(descriptor))
     election = f"0,{int(time.time())}"
     options = ["--grpc-addr", address, "--device-id", device_id, "--election-id", election]
     sys.argv = ["p4runtime-shell", *options]

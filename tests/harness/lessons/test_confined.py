@@ -1,5 +1,14 @@
 """A student's code in its process: what it may do, and the sentence for what it may not."""
 
+import contextlib
+import os
+import platform
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -212,15 +221,106 @@ def test_a_compiler_includes_no_file_of_others(tmp_path: Path, monkeypatch: pyte
     assert "RAILYARD" not in run_command(["env"], ROOMY, folder, scratch).stdout
 
 
-def test_an_own_program_with_unix_sockets_has_no_other_sockets(tmp_path: Path):
+@pytest.fixture
+def listening(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """Addresses of two servers, each of which says its name to whoever connects."""
+
+    def serve(server: socket.socket, name: bytes) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = server.accept()
+                with client:
+                    client.sendall(name)
+
+    with contextlib.ExitStack() as stack:
+        for name in ("own", "other"):
+            server = stack.enter_context(socket.socket(socket.AF_UNIX))
+            server.bind(str(tmp_path / name))
+            server.listen()
+            stack.callback(server.shutdown, socket.SHUT_RDWR)
+            threading.Thread(target=serve, args=(server, name.encode()), daemon=True).start()
+        yield f"unix:{tmp_path / 'own'}", str(tmp_path / "other")
+
+
+def test_code_with_a_server_reaches_that_server_alone(listening: tuple[str, str], tmp_path: Path):
+    code = (
+        "import select, socket\n"
+        "def f(address):\n"
+        "    client = socket.socket(socket.AF_UNIX)\n"
+        "    client.connect(address)\n"
+        "    select.select([client], [], [])\n"
+        "    return client.recv(99).decode()\n"
+    )
+    own, other = listening
+    limits = replace(ROOMY, server=own)
+    for address in (own.removeprefix("unix:"), other, "/run/docker.sock", "\0abstract"):
+        assert call(code, tmp_path, address, limits=limits) == "own"
+
+
+def test_a_server_that_is_gone_refuses_the_connection(tmp_path: Path):
+    code = "import socket\ndef f():\n    socket.socket(socket.AF_UNIX).connect('x')"
+    with pytest.raises(StudentError, match="FileNotFoundError"):
+        call(code, tmp_path, limits=replace(ROOMY, server=f"unix:{tmp_path / 'none'}"))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "socket.socket(socket.AF_INET)",
+        "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)",
+        "socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)",
+        "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)",
+    ],
+)
+@pytest.mark.parametrize("server", ["", "unix:none"])
+def test_code_has_no_sockets_that_send_without_a_connection(act: str, server: str, tmp_path: Path):
     code = (
         "import socket, threading\ndef f():\n"
-        "    threading.Thread(target=print).start()\n"
         "    pair = socket.socketpair()\n"
-        "    try:\n        socket.socket(socket.AF_INET)\n"
+        f"    try:\n        {act}\n"
         "    except OSError:\n        return 'no'\n"
     )
-    assert call(code, tmp_path, limits=replace(ROOMY, unix_sockets=True)) == "no"
+    assert call(code, tmp_path, limits=replace(ROOMY, server=server)) == "no"
+
+
+def test_code_with_a_server_has_threads(tmp_path: Path):
+    code = "import threading\ndef f():\n    threading.Thread(target=print).start()\n    return 1"
+    assert call(code, tmp_path, limits=replace(ROOMY, server="unix:none")) == 1
+
+
+# Arguments that change nothing where a call is allowed.
+CALLS = [
+    "os.setpriority(os.PRIO_PROCESS, os.getppid(), os.getpriority(os.PRIO_PROCESS, os.getppid()))",
+    "os.sched_setaffinity(os.getppid(), os.sched_getaffinity(os.getppid()))",
+    "ctypes.CDLL(None).sethostname(os.uname().nodename.encode(), len(os.uname().nodename)) and refused()",
+]
+
+
+@pytest.mark.parametrize("act", CALLS)
+def test_code_changes_neither_the_machine_nor_other_processes(act: str, tmp_path: Path):
+    code = (
+        "import ctypes, os\ndef refused():\n    raise PermissionError\ndef f():\n"
+        f"    try:\n        {act}\n    except PermissionError:\n        return 'no'\n"
+    )
+    assert call(code, tmp_path) == "no"
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the header has the numbers of x86-64")
+def test_numbers_of_system_calls_are_those_of_the_headers():
+    headers = ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm-generic/unistd.h")
+    if not all(map(os.path.exists, headers)):
+        pytest.skip("the headers of Linux are not installed")
+    from harness.lessons.confined.system_calls import _REFUSED, ARCHITECTURES
+
+    own = ARCHITECTURES["x86_64"], ARCHITECTURES["aarch64"]
+    named = {name: tuple(getattr(calls, name) for calls in own) for name in own[0]._fields[1:-1]}
+    for column, header in enumerate(headers):
+        text = Path(header).read_text()
+        numbers = {name: int(number) for name, number in re.findall(r"__NR(?:3264)?_(\w+)\s+(\d+)", text)}
+        named["prlimit64"] = named.get("prlimit64", named.pop("prlimit", ()))
+        for name, pair in {**_REFUSED, **named}.items():
+            # Headers may be older than a call.
+            assert pair[column] in (0, numbers.get(name, pair[column])), name
 
 
 def test_a_compiler_has_limits_as_well(tmp_path: Path):
@@ -240,3 +340,21 @@ def test_limits_stay_for_root_as_well(tmp_path: Path):
         "        return resource.getrlimit(resource.RLIMIT_CPU)\n"
     )
     assert call(code, tmp_path, limits=ROOMY) == [5, 6]
+
+
+def test_packages_of_another_environment_may_be_read(tmp_path: Path):
+    """A .pth file or PYTHONPATH adds them; no other folder of the path for modules may be read."""
+    packages, others = tmp_path / "site-packages", tmp_path / "others"
+    code = (
+        "from harness.lessons.confined.readable import readable_by_python\n"
+        "from pathlib import Path\n"
+        "print(*readable_by_python(Path('/nowhere')), sep='\\n')"
+    )
+    for folder in (packages, others):
+        folder.mkdir()
+        (folder / "library.py").write_text("")
+    environment = {**os.environ, "PYTHONPATH": f"{packages}:{others}"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    readable = done.stdout.splitlines()
+    assert str(packages / "library.py") in readable
+    assert not any(path.startswith(str(others)) for path in readable)
