@@ -8,7 +8,7 @@ student's Python code only by `Attempt.call`: in another process with limits, wi
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -74,12 +74,14 @@ class Attempt:
         folder: Copy with the student's files and the original lab files, even if the student changed these.
         seed: Random seed of the check.
         scratch: Folder for temporary files.
+        refused: By file of the student that was not copied, what it is instead of a regular file.
     """
 
     lab: Lab
     folder: Path
     seed: int
     scratch: Path
+    refused: Mapping[str, str] = field(default_factory=dict)
     _shared: dict[str, Any] = field(default_factory=dict)
     _refused: dict[str, StudentError] = field(default_factory=dict)
 
@@ -90,10 +92,13 @@ class Attempt:
     def path(self, name: str) -> Path:
         """Return the path of a file of the copy; StudentError if the student's folder lacks the file."""
         path = self.folder / name
+        if name in self.refused:
+            what = f"{name} is {self.refused[name]} and was not read"
+            raise StudentError(f"{what}: only regular files of up to 1 MiB are read", name)
         if not path.is_file():
             raise StudentError(
                 f"{name} is missing",
-                f"write it again, or get it back with `railyard lab restore --stage STAGE`: {name}",
+                f"write it again; `railyard lab start {self.lab.number} NEW` copies the first version to NEW",
             )
         return path
 

@@ -21,7 +21,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -69,7 +70,13 @@ def check_folder(
         copy = scratch / "copy"
         refused = copy_for_check(folder, lab, copy)
         (scratch / "run").mkdir()
-        request = {"lab": lab.name, "copy": str(copy), "seed": seed, "scratch": str(scratch / "run")}
+        request = {
+            "lab": lab.name,
+            "copy": str(copy),
+            "seed": seed,
+            "scratch": str(scratch / "run"),
+            "refused": refused,
+        }
         with (scratch / "err.txt").open("wb") as err:
             process = subprocess.Popen(
                 [sys.executable, "-I", "-m", "harness.lessons.checker"],
@@ -92,12 +99,6 @@ def check_folder(
         if stage.id not in verdicts:
             verdict = verdicts[stage.id] = _without_verdict(lab, process.returncode, why)
             on_verdict(stage, verdict)
-    if refused:
-        note = f"{', '.join(refused)} was not read: only regular files of up to 1 MiB are read"
-        verdicts = {
-            name: failed(item.expected, note, refused[0]) if not item.passed else item
-            for name, item in verdicts.items()
-        }
     return verdicts
 
 
@@ -118,9 +119,11 @@ def _lines(process: subprocess.Popen[bytes], request: str, seconds: float) -> It
 
     threading.Thread(target=read, daemon=True).start()
     until = time.monotonic() + seconds
-    with contextlib.suppress(queue.Empty):
+    with contextlib.suppress(queue.Empty, subprocess.TimeoutExpired):
         while line := lines.get(timeout=max(0.0, until - time.monotonic())):
             yield line
+        # The process has closed its output, so it is about to end by itself, with an exit code of its own.
+        process.wait(max(0.0, until - time.monotonic()))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -139,7 +142,13 @@ def _without_verdict(lab: Lab, code: int, why: list[str]) -> Verdict:
 
 def check_stages(lab: Lab, attempt: Attempt, on_verdict: OnVerdict) -> None:
     """Check all stages of a lab in this process; a stage is checked even if earlier stages fail."""
-    module = _load(lab.folder / "check.py")
+    file = lab.folder / "check.py"
+    try:
+        module = _load(file)
+    except Exception as ex:
+        for stage in lab.stages:
+            on_verdict(stage, _printable(_of_check(file, stage, ex, lab.files)))
+        return
     for stage in lab.stages:
         if lacking := stage.lacking():
             on_verdict(stage, unchecked(stage.title, lacking))
@@ -155,9 +164,18 @@ def check_stages(lab: Lab, attempt: Attempt, on_verdict: OnVerdict) -> None:
         except MemoryError:
             verdict = failed(stage.title, "the check ran out of memory", "the size of tables and answers")
         except Exception as ex:
-            observed = f"the check could not judge your files: {type(ex).__name__}: {ex}"
-            verdict = failed(stage.title, observed, "the form of what your code returns")
+            verdict = _of_check(file, stage, ex, lab.files)
         on_verdict(stage, _printable(verdict))
+
+
+def _of_check(file: Path, stage: Stage, ex: Exception, files: Sequence[str]) -> Verdict:
+    """Return the verdict of a stage whose check raises an exception, by a mistake of its own or an answer."""
+    lines = [frame.lineno for frame in traceback.extract_tb(ex.__traceback__) if frame.filename == str(file)]
+    line = ex.lineno if isinstance(ex, SyntaxError) else lines[-1] if lines else None
+    where = f"{file.parent.name}/{file.name}{f' line {line}' if line else ''}"
+    observed = f"the check of this stage failed, in {where}: {type(ex).__name__}: {ex}"
+    look = f"the form of what is in {', '.join(files)}; if that is right, report this to your teacher"
+    return failed(stage.title, observed, look)
 
 
 def _load(path: Path) -> ModuleType:
@@ -185,7 +203,9 @@ def main() -> None:
     with os.fdopen(os.dup(1), "w") as answer:
         os.dup2(2, 1)
         lab = find_lab(request["lab"])
-        attempt = Attempt(lab, Path(request["copy"]), request["seed"], Path(request["scratch"]))
+        attempt = Attempt(
+            lab, Path(request["copy"]), request["seed"], Path(request["scratch"]), request["refused"]
+        )
 
         def write(stage: Stage, verdict: Verdict) -> None:
             answer.write(json.dumps({"stage": stage.id, **asdict(verdict)}) + "\n")

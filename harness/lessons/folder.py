@@ -7,6 +7,7 @@ the files with the solution.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import stat
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.errors import LabError, OutputError
 from harness.lessons.catalogue import Lab, Stage, find_lab, hash_of_file, labs
+from harness.output import OutputFolder
 
 __all__ = [
     "RECORD",
@@ -93,6 +95,8 @@ def lab_of(folder: Path, name: str = "") -> Lab:
         LabError: The folder does not exist or belongs to no lab, or the name is unknown.
     """
     if not folder.is_dir():
+        if folder.exists():
+            raise LabError(f"{folder} is a file", remedy=f"give its folder, {folder.parent}")
         started = _started(folder.parent)
         remedy = "start a lab with `railyard lab start N`"
         if started:
@@ -100,7 +104,7 @@ def lab_of(folder: Path, name: str = "") -> Lab:
         raise LabError(f"folder {folder} does not exist", remedy=remedy)
     if name:
         return find_lab(name)
-    if (folder / RECORD).is_file():
+    if _regular(folder / RECORD):
         return find_lab(read_record(folder).lab)
     fitting = [lab for lab in labs() if all((folder / file).is_file() for file in lab.files)]
     if len(fitting) != 1:
@@ -141,10 +145,10 @@ def read_record(folder: Path) -> Record:
     Raises LabError if the file cannot be read.
     """
     path = folder / RECORD
-    if not path.is_file():
+    if not _regular(path):
         return Record(lab="")
     try:
-        return Record.model_validate_json(path.read_bytes()[:_LARGEST])
+        return Record.model_validate_json(path.read_bytes())
     except (ValidationError, OSError):
         raise LabError(
             f"{path} is no readable record of a lab",
@@ -173,23 +177,26 @@ def next_hint(folder: Path, lab: Lab, stage: Stage) -> tuple[int, str]:
     return number, stage.hints[number - 1]
 
 
-def restore(folder: Path, lab: Lab, stage: Stage) -> list[Path]:
+def restore(folder: Path, lab: Lab, stage: Stage) -> dict[Path, Path | None]:
     """Replace the student's files by the solution of a stage, and lab files by the originals; record it.
 
+    A student's own content is kept in FILE.before, or in FILE.before-2 and so on if that exists.
+
     Returns:
-        The student's files that were replaced; FILE.before has the old content.
+        By file that was replaced, the file with its old content; None if that was a file of the lab or none.
     """
     record = read_record(folder)
-    replaced = []
+    replaced: dict[Path, Path | None] = {}
     for name in lab.files:
         source, target = lab.solution / stage.id / name, folder / name
         if not source.is_file() or (_regular(target) and hash_of_file(target) == hash_of_file(source)):
             continue
-        if target.exists():
-            target.replace(target.with_name(f"{target.name}.before"))
+        kept = None if _is_of_lab(target, lab, name) else _free_name(target)
+        if kept is not None:
+            target.replace(kept)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-        replaced.append(target)
+        OutputFolder(target.parent).write_bytes(target.name, source.read_bytes())
+        replaced[target] = kept
     for name in lab.own_files:
         if name in changed_files(folder, lab):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -200,22 +207,52 @@ def restore(folder: Path, lab: Lab, stage: Stage) -> list[Path]:
     return replaced
 
 
-def copy_for_check(folder: Path, lab: Lab, target: Path) -> list[str]:
-    """Copy the original lab files and the student's files into a new folder; return the refused files.
+def _is_of_lab(target: Path, lab: Lab, name: str) -> bool:
+    """Return whether a student's file is missing, the unchanged starter, or a stage's solution."""
+    if not (target.exists() or target.is_symlink()):
+        return True
+    given = (lab.starter / name, *(lab.solution / stage.id / name for stage in lab.stages))
+    hashes_of_lab = {hash_of_file(path) for path in given if path.is_file()}
+    return _regular(target) and hash_of_file(target) in hashes_of_lab
+
+
+def _free_name(target: Path) -> Path:
+    """Return a name for the old content of a file, under which no file exists yet."""
+    name = f"{target.name}.before"
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    free = (path for path in map(target.with_name, names) if not (path.exists() or path.is_symlink()))
+    return next(free)
+
+
+def copy_for_check(folder: Path, lab: Lab, target: Path) -> dict[str, str]:
+    """Copy the original lab files and the student's files into a new folder.
 
     Only regular files of up to 1 MiB are copied; symbolic links and devices are refused.
+
+    Returns:
+        By refused file, what it is instead.
     """
     ignored = shutil.ignore_patterns("__pycache__", *(Path(name).name for name in lab.files))
     shutil.copytree(lab.starter, target, ignore=ignored)
-    refused = []
+    refused = {}
     for name in lab.files:
         source = folder / name
-        if _regular(source) and source.stat().st_size <= _LARGEST:
+        if _regular(source):
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_bytes(source.read_bytes())
         elif source.is_symlink() or source.exists():
-            refused.append(name)
+            refused[name] = _kind(source)
     return refused
+
+
+def _kind(path: Path) -> str:
+    """Describe a file that is refused."""
+    mode = path.lstat().st_mode
+    if stat.S_ISREG(mode):
+        return f"a file of {path.lstat().st_size} bytes"
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    return "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
 
 
 def changed_files(folder: Path, lab: Lab) -> list[str]:
@@ -256,12 +293,8 @@ def _regular(path: Path) -> bool:
 
 
 def _write(folder: Path, record: Record) -> None:
-    try:
-        (folder / RECORD).write_text(record.model_dump_json(indent=2) + "\n")
-    except OSError as ex:
-        raise OutputError(
-            f"{ex.filename} cannot be written: {ex.strerror}", remedy="make the folder writable"
-        ) from None
+    # By a new name: a link or a pipe of that name is replaced, and never written to.
+    OutputFolder(folder).write(RECORD, record.model_dump_json(indent=2) + "\n")
 
 
 def _now() -> str:

@@ -14,11 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.errors import MissingProgramError, OutputError
+from harness.errors import MissingProgramError
 from harness.lessons.attempt import Verdict
 from harness.lessons.catalogue import Lab
 from harness.lessons.checker import check_folder
 from harness.lessons.folder import changed_files, hashes
+from harness.output import OutputFolder
 from harness.program import program_digest
 from harness.version import railyard_version
 
@@ -54,19 +55,15 @@ def make_report(folder: Path, lab: Lab, seed: int, verdicts: Mapping[str, Verdic
 
 def write_report(report: Mapping[str, Any], folder: Path) -> None:
     """Write report.json into the student's folder; OutputError if the file cannot be written."""
-    try:
-        (folder / REPORT).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
-    except OSError as ex:
-        raise OutputError(
-            f"{ex.filename} cannot be written: {ex.strerror}", remedy="make the folder writable"
-        ) from None
+    # By a new name: a link or a pipe of that name is replaced, and never written to.
+    OutputFolder(folder).write(REPORT, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_report(folder: Path) -> dict[str, Any] | None:
     """Return the content of a folder's report.json; None if it is missing, too large or no report."""
     path = folder / REPORT
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
             return None
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -75,7 +75,8 @@ def paths(attempt: Attempt) -> Verdict:
     draw = attempt.random("paths")
     mesh = _drawn(draw)
     pairs = [draw.sample([node.name for node in mesh.fabric.nodes], 2) for _ in range(12)]
-    hops = [draw.choice((1, 2, 3)) for _ in pairs]
+    # Wrong paths of a node twice have three hops, so some pairs always have as many.
+    hops = [1 + number % MAX_HOPS for number in range(len(pairs))]
     expected = (
         f"all simple paths of up to so many hops of {len(pairs)} pairs of {mesh.fabric.name}, each once"
     )
@@ -280,7 +281,7 @@ def _as_shares(
         try:
             pairs = [(tuple(path), float(share)) for path, share in own]
         except (TypeError, ValueError):
-            raise StudentError(f"{where}: not a list of [path, share]", look) from None
+            raise StudentError(f"{where}: {str(own)[:80]} is no list of [path, share]", look) from None
         for path, share in pairs:
             if not isfinite(share) or not 0 <= share <= 1 + 1e-9:
                 raise StudentError(f"{where}: {share} is no share", look)

@@ -40,6 +40,10 @@ SHARE = (45, 55)
 # Longest time in which frames may be sent into a failed cable, and shortest between two LACPDUs.
 WINDOW_US, LACPDU_US = 20.0, 3.0
 FAULT_US = (8.0, 14.0)
+# Periods of LACPDUs that are tried: a shorter one is a flood, which takes minutes to emulate.
+PERIOD_US = (0.5, 1000.0)
+VALUES = 100
+KEYS = ("lacp_us", "lacp_multiplier", "lacp_tors")
 # Chance below which a division of flows among equal ways is no accident.
 ACCIDENT = 1e-6
 FLOWS_OF_A_PAIR = 48
@@ -97,7 +101,7 @@ def cut(attempt: Attempt) -> Verdict:
         times, lacpdus = _times(captures[cable])
         # The last table write; and the last frame in the capture, which has frames that the cable loses.
         changed_us = (seen.recovery.converged_ps or 0) / 10**6
-        window_us = max(changed_us, *times) - at_us
+        window_us = max([changed_us, *times]) - at_us
         if window_us > WINDOW_US:
             return failed(
                 expected,
@@ -162,20 +166,58 @@ def _fabric() -> Fabric:
 
 def _settings(attempt: Attempt) -> dict[str, Any]:
     """Return the student's settings as keys of a scenario's control; StudentError names a wrong key."""
-    known = ("lacp_us", "lacp_multiplier", "lacp_tors")
+    give = f"give {', '.join(KEYS)}, and nothing else"
     try:
         content = YAML(typ="safe").load(attempt.path(SETTINGS).read_text())
-    except (YAMLError, UnicodeDecodeError) as ex:
-        raise StudentError(f"{SETTINGS} is no YAML: {str(ex).splitlines()[0]}", SETTINGS) from None
-    if not isinstance(content, dict) or sorted(content) != sorted(known):
-        raise StudentError(f"{SETTINGS} has other keys", f"give {', '.join(known)}, and nothing else")
+    except (YAMLError, UnicodeDecodeError, RecursionError) as ex:
+        mark = getattr(ex, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        problem = getattr(ex, "problem", None) or str(ex).splitlines()[0]
+        raise StudentError(f"{SETTINGS}{line}: no YAML: {problem}", f"{SETTINGS}{line}") from None
+    if not isinstance(content, dict):
+        raise StudentError(f"{SETTINGS} has no keys", give)
+    if not _is_small(content):
+        raise StudentError(f"{SETTINGS} has more than {VALUES} values", give)
+    for key in content:
+        if key not in KEYS:
+            raise StudentError(f"{SETTINGS}: unknown key {str(key)[:40]!r}", give)
+    if missing := [key for key in KEYS if key not in content]:
+        raise StudentError(f"{SETTINGS}: {missing[0]} is missing", give)
     try:
         Control.model_validate_json(json.dumps(content))
     except ValidationError as ex:
         error = ex.errors()[0]
         where = ".".join(map(str, error["loc"]))
-        raise StudentError(f"{SETTINGS}: {where}: {error['msg']}", f"{SETTINGS}: {where}") from None
+        said = f"{where}: {str(error['input'])[:80]}"
+        if error["type"] == "missing" and error["loc"][0] == "lacp_tors":
+            raise StudentError(
+                f"{SETTINGS}: {said}", "lacp_tors: give two ToRs, each with both keys"
+            ) from None
+        told = (
+            f"{where}: {error['ctx']['error']}"
+            if error["type"] == "value_error"
+            else f"{said}: {error['msg']}"
+        )
+        raise StudentError(f"{SETTINGS}: {told}", f"{SETTINGS}: {where}") from None
+    if not PERIOD_US[0] <= content["lacp_us"] <= PERIOD_US[1]:
+        raise StudentError(
+            f"{SETTINGS}: lacp_us: {content['lacp_us']} us between two LACPDUs",
+            f"give {PERIOD_US[0]:g} to {PERIOD_US[1]:g} us",
+        )
     return content
+
+
+def _is_small(content: object) -> bool:
+    """Return whether a document has few values; its aliases may stand for billions of them."""
+    waiting, seen = [content], 0
+    while waiting and seen <= VALUES:
+        value = waiting.pop()
+        seen += 1
+        if isinstance(value, dict):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, list):
+            waiting += value
+    return seen <= VALUES
 
 
 def _run(attempt: Attempt, faults: Sequence[Mapping[str, Any]], captures: Mapping[str, Path]) -> Observation:

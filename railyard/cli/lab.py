@@ -202,15 +202,17 @@ def restore(
 ) -> None:
     """Replace your files by the solution of a stage, to continue with the next stage.
 
-    Your own file is kept as FILE.before, and your progress records the replacement.
+    Your own file is kept as FILE.before, or FILE.before-2 and so on if that exists, and your progress records
+    the replacement.
     """
     from harness.lessons.folder import lab_of
     from harness.lessons.folder import restore as restore_stage
 
     lab = lab_of(folder, lab_name)
     chosen = lab.stage(stage)
-    for path in restore_stage(folder, lab, chosen):
-        _say(f"{path} is new; your old file, if there was one, is {path.name}.before")
+    for path, kept in restore_stage(folder, lab, chosen).items():
+        own = f"; your own file is now {kept.name}" if kept else ""
+        _say(f"{path} is new{own}")
     _say(f"stage {chosen.id} passes with these files")
 
 

@@ -51,6 +51,14 @@ MUTANTS = {
 }
 
 
+def test_every_draw_has_pairs_whose_wrong_paths_meet_a_node_twice(tmp_path: Path):
+    """With this seed, paths that visit a node twice once passed: no pair of three hops had been drawn."""
+    files = {
+        "routing.py": solution(LAB)["routing.py"].replace("if node not in path]", "if node != path[-1]]")
+    }
+    assert "is no such path" in verdicts(LAB, files, tmp_path, 677937401)[PATHS].observed
+
+
 @pytest.mark.parametrize("seed", [1, 3])
 def test_the_starter_runs_and_fails_all_stages(seed: int, tmp_path: Path):
     result = verdicts(LAB, starter(LAB), tmp_path, seed)

@@ -1,6 +1,7 @@
 """Lab 7: the starter, the solutions of the stages and wrong settings and P4; the last stage needs p4c."""
 
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,44 @@ def test_settings(name: str, tmp_path: Path):
     assert passing(LAB, {**starter(LAB), "lacp.yaml": settings}, tmp_path) == stages
 
 
+@pytest.mark.usefixtures("no_p4c")
+def test_a_drawn_cable_without_frames_is_judged_as_well(tmp_path: Path):
+    """With two systems a NIC may leave the drawn cable idle, so its capture has no frame of the job."""
+    cut = verdicts(LAB, starter(LAB), tmp_path, 1765290439)["cut"]
+    assert "last frame or table change 294.0 us later" in cut.observed
+
+
+BOMB = "a: &a [x, x]\n" + "".join(
+    f"{b}: &{b} [*{a}, *{a}]\n" for a, b in pairwise("abcdefghijklmnopqrstuvwxyz")
+)
+
+# Settings, and words of the sentence about them.
+UNREADABLE = {
+    "a misspelt key": (GOOD.replace("multiplier", "multipler"), "unknown key 'lacp_multipler'"),
+    "a missing key": (GOOD.replace("lacp_us: 4\n", ""), "lacp_us is missing"),
+    "a tab": (f"lacp_us: 4\n\t{GOOD}", "lacp.yaml:2: no YAML: found character"),
+    "nothing": ("", "lacp.yaml has no keys"),
+    "one ToR": (GOOD[: GOOD.rindex("  -")], "lacp_tors.1: "),
+    "no address": (GOOD.replace("02:00:5e:00:01:01", "02:00"), "'02:00' is not a MAC address"),
+    "a flood": (GOOD.replace("lacp_us: 4", "lacp_us: 0.001"), "0.001 us between two LACPDUs"),
+    "an age": (GOOD.replace("lacp_us: 4", "lacp_us: 1e24"), "1e+24 us between two LACPDUs"),
+    "aliases": (f"{BOMB}lacp_us: 4\n", "more than 100 values"),
+    "aliases of a known key": (
+        BOMB.replace("z: ", "lacp_tors: ").replace("a: ", "lacp_us: ", 1),
+        "more than 100 values",
+    ),
+}
+
+
+@pytest.mark.usefixtures("no_p4c")
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_settings_that_are_not_tried_are_named(name: str, tmp_path: Path):
+    settings, words = UNREADABLE[name]
+    result = verdicts(LAB, {**starter(LAB), "lacp.yaml": settings}, tmp_path)
+    assert words in result["bundle"].observed
+    assert words in result["cut"].observed
+
+
 @needs_p4c
 @pytest.mark.parametrize("name", parameters(PROGRAMS, LONG_PROGRAMS))
 def test_another_line_of_p4_fails(name: str, tmp_path: Path):
@@ -120,11 +159,11 @@ def test_an_error_of_p4c_is_shown_with_its_line(tmp_path: Path):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (GOOD + "hash: identical\n", "has other keys"),
+        (GOOD + "hash: identical\n", "unknown key 'hash'"),
         (GOOD.replace("lacp_us: 4", "lacp_us: -1"), "lacp_us"),
         (GOOD.replace("multiplier: 3", "multiplier: 1"), "lacp_multiplier"),
         (GOOD.replace("02:00:5e", "01:00:5e"), "is a multicast address"),
-        ("lacp_us: [", "is no YAML"),
+        ("lacp_us: [", "no YAML"),
     ],
 )
 def test_settings_of_another_form_are_named(settings: str, words: str, tmp_path: Path):

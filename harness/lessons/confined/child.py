@@ -23,6 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from walls import raise_walls  # type: ignore[import-not-found]
 
 _PR_SET_PDEATHSIG = 1
+# Longest call that an error quotes, in characters.
+_SHOWN = 200
 
 
 def main() -> None:
@@ -33,12 +35,13 @@ def main() -> None:
     sys.path[0] = request["folder"]
     _limit(request)
     walls = raise_walls(request["readable"], connections=request["connections"])
+    during: list[str] = []
     try:
-        values = _values(request)
+        values = _values(request, during)
     except MemoryError:
         result: dict[str, Any] = {"memory": True}
     except BaseException as ex:
-        result = {"error": _sentence(ex, request["file"])}
+        result = {"error": _sentence(ex, request["file"], during)}
     else:
         result = {"values": values}
     try:
@@ -78,12 +81,25 @@ def _set(what: int, soft: int, hard: int) -> None:
     resource.setrlimit(what, (soft, hard))
 
 
-def _values(request: dict[str, Any]) -> list[Any]:
+def _values(request: dict[str, Any], during: list[str]) -> list[Any]:
+    """Return the value of each call; `during` then has the call that raised an exception, if one did."""
     module = _load(request["file"])
     function = getattr(module, request["function"], None)
     if not callable(function):
         raise NameError(f"the file has no function {request['function']}")
-    return [function(*arguments) for arguments in request["calls"]]
+    values = []
+    for arguments in request["calls"]:
+        # The student's code may change the arguments.
+        during[:] = [_shown(request["function"], arguments)]
+        values.append(function(*arguments))
+    during.clear()
+    return values
+
+
+def _shown(function: str, arguments: list[Any]) -> str:
+    """Return a call as text, or '' if it would be too long to read."""
+    text = f"{function}({', '.join(map(repr, arguments))})"
+    return text if len(text) <= _SHOWN else ""
 
 
 def _load(file: str) -> ModuleType:
@@ -96,12 +112,17 @@ def _load(file: str) -> ModuleType:
     return module
 
 
-def _sentence(ex: BaseException, file: str) -> str:
-    """Return the exception in words, with the last line of the student's file in its traceback."""
+def _sentence(ex: BaseException, file: str, during: list[str]) -> str:
+    """Return the exception in words, with the last line of the student's file in its traceback, and call."""
     lines = [frame.lineno for frame in traceback.extract_tb(ex.__traceback__) if frame.filename == file]
     at = ex.lineno if isinstance(ex, SyntaxError) else lines[-1] if lines else None
     where = f" line {at}" if at else ""
-    return f"{where}: {type(ex).__name__}: {str(ex)[:300]}"
+    # The text of a SyntaxError repeats file and line.
+    text = ex.msg if isinstance(ex, SyntaxError) else str(ex)
+    if isinstance(ex, ModuleNotFoundError):
+        text += "; a check takes no other Python file of your folder, and installed packages only"
+    call = f", in {during[0]}" if during and during[0] else ""
+    return f"{where}: {type(ex).__name__}: {text[:300]}{call}"
 
 
 if __name__ == "__main__":

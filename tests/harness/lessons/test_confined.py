@@ -43,8 +43,8 @@ def test_calls_of_one_request_share_a_process(tmp_path: Path):
     ("code", "sentence"),
     [
         ("def f():\n    return 1 / 0", "mine.py line 2: ZeroDivisionError"),
-        ("def f(:\n", "mine.py line 1: SyntaxError"),
-        ("import nowhere\n", "mine.py line 1: ModuleNotFoundError"),
+        ("def f(:\n", "mine.py line 1: SyntaxError: invalid syntax"),
+        ("import helper\n", "No module named 'helper'; a check takes no other Python file of your folder"),
         ("def g():\n    pass", "no function f"),
         ("def f():\n    f()", "RecursionError"),
         ("def f():\n    return {1, 2}", "JSON cannot hold"),
@@ -64,6 +64,17 @@ def test_code_without_an_answer_gets_a_sentence(code: str, sentence: str, tmp_pa
     with pytest.raises(StudentError, match=r"mine\.py") as caught:
         call(code, tmp_path, limits=Limits(1, 256, wall_seconds=300))
     assert sentence in caught.value.observed
+
+
+def test_an_error_names_the_call_in_which_it_came(tmp_path: Path):
+    file = tmp_path / "mine.py"
+    file.write_text("def f(a):\n    return 1 / a['x']")
+    with pytest.raises(StudentError) as caught:
+        call_each(file, "f", [[{"x": 1}], [{"x": 0}], [{"x": 2}]], ROOMY, tmp_path)
+    assert caught.value.observed == "mine.py line 2: ZeroDivisionError: division by zero, in f({'x': 0})"
+    with pytest.raises(StudentError) as caught:
+        call_each(file, "f", [["long" * 100]], ROOMY, tmp_path)
+    assert "long" not in caught.value.observed
 
 
 def test_sleeping_code_is_ended(tmp_path: Path):

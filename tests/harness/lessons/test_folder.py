@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import LabError
-from harness.lessons.attempt import passed
+from harness.lessons.attempt import Attempt, passed
 from harness.lessons.catalogue import Lab, find_lab, labs
+from harness.lessons.checker import check_folder, check_stages
 from harness.lessons.folder import (
     changed_files,
     copy_for_check,
@@ -102,8 +103,15 @@ def test_restore_keeps_the_old_file_and_is_noted(tmp_path: Path):
     (tmp_path / "rules.py").write_text("mine")
     restore(tmp_path, DEADLOCK, DEADLOCK.stage("1"))
     assert (tmp_path / "rules.py.before").read_text() == "mine"
+    # A stage's solution needs no copy, and a student's file is never overwritten.
+    assert restore(tmp_path, DEADLOCK, DEADLOCK.stage("kept")) == {tmp_path / "rules.py": None}
+    assert (tmp_path / "rules.py.before").read_text() == "mine"
+    (tmp_path / "rules.py").write_text("mine again")
+    restore(tmp_path, DEADLOCK, DEADLOCK.stage("1"))
+    assert (tmp_path / "rules.py.before").read_text() == "mine"
+    assert (tmp_path / "rules.py.before-2").read_text() == "mine again"
     assert same_as_solution(tmp_path, DEADLOCK) == ["acyclic", "delivered"]
-    assert read_record(tmp_path).restored == ["acyclic"]
+    assert read_record(tmp_path).restored == ["acyclic", "kept", "acyclic"]
 
 
 def test_a_folder_without_record_is_known_by_its_files(tmp_path: Path):
@@ -115,8 +123,16 @@ def test_a_folder_without_record_is_known_by_its_files(tmp_path: Path):
     assert lab_of(tmp_path) == DEADLOCK
 
 
-@pytest.mark.parametrize("kind", ["link", "fifo", "folder", "large"])
-def test_only_regular_files_are_taken(kind: str, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        ("link", "a symbolic link"),
+        ("fifo", "a pipe, socket or device"),
+        ("folder", "a folder"),
+        ("large", "a file of 2097152 bytes"),
+    ],
+)
+def test_only_regular_files_are_taken(kind: str, what: str, tmp_path: Path):
     start(DEADLOCK, tmp_path / "mine")
     file = tmp_path / "mine" / "rules.py"
     file.unlink()
@@ -129,8 +145,56 @@ def test_only_regular_files_are_taken(kind: str, tmp_path: Path):
             file.mkdir()
         case _:
             file.write_bytes(bytes(2 << 20))
-    assert copy_for_check(tmp_path / "mine", DEADLOCK, tmp_path / "copy") == ["rules.py"]
+    assert copy_for_check(tmp_path / "mine", DEADLOCK, tmp_path / "copy") == {"rules.py": what}
     assert not (tmp_path / "copy" / "rules.py").exists()
+    verdicts = check_folder(tmp_path / "mine", DEADLOCK, 1)
+    assert all(f"rules.py is {what} and was not read" in item.observed for item in verdicts.values())
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+@pytest.mark.parametrize("name", [".railyard-lab.json", "report.json"])
+def test_a_record_or_report_that_is_no_file_is_replaced_and_never_written_to(
+    kind: str, name: str, tmp_path: Path
+):
+    folder, other = tmp_path / "mine", tmp_path / "other"
+    start(DEADLOCK, folder)
+    other.write_text("of a neighbour")
+    (folder / name).unlink(missing_ok=True)
+    if kind == "link":
+        (folder / name).symlink_to(other)
+    else:
+        os.mkfifo(folder / name)
+    assert lab_of(folder) == DEADLOCK
+    assert read_report(folder) is None
+    verdicts = {stage.id: passed("all", "all") for stage in DEADLOCK.stages}
+    write_report(make_report(folder, DEADLOCK, 5, verdicts), folder)
+    note_check(folder, DEADLOCK, tuple(verdicts))
+    assert other.read_text() == "of a neighbour"
+    assert not (folder / name).is_symlink()
+    assert (folder / name).is_file()
+
+
+BROKEN_CHECKS = {
+    "a syntax error": ("def right(attempt:\n", "99_own/check.py line 1: SyntaxError"),
+    "an unknown name": (
+        "def right(attempt):\n    return passd('x', 'y')\n",
+        "99_own/check.py line 2: NameError",
+    ),
+    "no such function": ("def wrong(attempt):\n    pass\n", "has no attribute 'right'"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_CHECKS)
+def test_a_mistake_of_a_check_is_named_with_its_line(name: str, tmp_path: Path):
+    code, words = BROKEN_CHECKS[name]
+    stage = DEADLOCK.stages[0].model_copy(update={"check": "right"})
+    own = DEADLOCK.model_copy(update={"folder": tmp_path / "99_own", "stages": (stage,)})
+    own.folder.mkdir()
+    (own.folder / "check.py").write_text(code)
+    verdicts = []
+    check_stages(own, Attempt(own, tmp_path, 1, tmp_path), lambda _, verdict: verdicts.append(verdict))
+    assert words in verdicts[0].observed
+    assert "report this to your teacher" in verdicts[0].look
 
 
 def test_a_report_fits_its_files_only(tmp_path: Path):

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,7 +86,7 @@ def test_watch_checks_at_each_save(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         if len(looks) == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("railyard.cli.lab.time.sleep", save)
+    monkeypatch.setattr("railyard.cli.lab.time", SimpleNamespace(sleep=save))
     watched = lab("watch", folder)
     assert "1 of 3 stages pass" in watched.output
     assert "0 of 3 stages pass" in watched.output
