@@ -16,6 +16,7 @@ or range key is a list with a second value: the prefix length, the mask or the u
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
@@ -126,12 +127,22 @@ def _text(path: Path) -> str:
 
 
 def _document(path: Path, text: str) -> Any:
+    def without_repetitions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        for key, times in Counter(key for key, _ in pairs).items():
+            if times > 1:
+                raise InstallError(
+                    f"{path}: key {key!r} occurs {times} times in one object", remedy="give each key once"
+                )
+        return dict(pairs)
+
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=without_repetitions)
     except json.JSONDecodeError as ex:
         raise InstallError(
             f"{path}:{ex.lineno}: the file is not JSON: {ex.msg}", remedy="correct the line"
         ) from None
+    except RecursionError:
+        raise InstallError(f"{path}: lists or objects are nested too deeply", remedy=_SHAPE) from None
 
 
 def _from_folder(folder: Path, info: P4Info, names: list[str]) -> dict[str, list[Entry]]:

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Annotated, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from harness.errors import LabError
 from harness.files import LABS, P4RUNTIME_SHELL
+from harness.scenario.document import Document
+from harness.scenario.explain import explain
 
 __all__ = ["P4C", "Lab", "P4Program", "Stage", "find_lab", "hash_of_file", "labs", "lacking"]
 
 P4C = "p4c-bm2-ss"
+_REMEDY = "docs/teaching.md, `A lab of your own`, has the files of a lab and the keys of lab.yaml"
 # Paths of programs that are not on the PATH.
 _PLACES = {"p4runtime-shell": P4RUNTIME_SHELL / "bin" / "python"}
 
@@ -207,12 +208,13 @@ def hash_of_file(path: Path) -> str:
 
 
 def _read(folder: Path) -> Lab:
-    file = folder / "lab.yaml"
+    document = Document(folder / "lab.yaml")
     try:
-        content = YAML(typ="safe").load(file.read_text())
-        lab = Lab.model_validate({**content, "number": int(folder.name[:2]), "folder": folder})
-    except (YAMLError, ValidationError) as ex:
-        raise LabError(
-            f"{file} is invalid: {ex}", remedy="correct the file, or install Railyard anew"
-        ) from None
+        lab = Lab.model_validate({**document.values, "number": int(folder.name[:2]), "folder": folder})
+    except ValidationError as ex:
+        raise LabError("\n".join(explain(document, ex, Lab)), remedy=_REMEDY) from None
+    needed = [folder / "README.md", folder / "check.py", *(lab.starter / name for name in lab.files)]
+    for path in needed:
+        if not path.is_file():
+            raise LabError(f"lab {lab.number} has no file {path}", remedy=_REMEDY)
     return lab

@@ -32,6 +32,7 @@ from types import ModuleType
 from harness.errors import LabError, MissingProgramError
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, unchecked
 from harness.lessons.catalogue import Lab, Stage, find_lab
+from harness.lessons.confined.run import PRINTED
 from harness.lessons.folder import copy_for_check
 from topologies.errors import RailyardError
 
@@ -56,6 +57,7 @@ def check_folder(
     seed: int,
     *,
     on_verdict: OnVerdict = lambda stage, verdict: None,
+    on_printed: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Verdict]:
     """Check a copy of a student's folder; return the verdict of each stage in order.
 
@@ -64,6 +66,7 @@ def check_folder(
         lab: The lab of the folder.
         seed: Random seed of the check, such as a result of `draw_seed`.
         on_verdict: Called with each stage and its verdict as soon as the stage ends.
+        on_printed: Called at the end with what the student's code printed; not if it printed nothing.
     """
     with TemporaryDirectory(prefix="lab-check-") as name:
         scratch = Path(name)
@@ -94,6 +97,9 @@ def check_folder(
                     on_verdict(stage, verdicts[stage.id])
             finally:
                 _end(process)
+        printed = scratch / "run" / PRINTED
+        if printed.is_file():
+            on_printed(printed.read_text(encoding="utf-8"))
         why = (scratch / "err.txt").read_text(errors="replace").strip().splitlines()
     for stage in lab.stages:
         if stage.id not in verdicts:

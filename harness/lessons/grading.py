@@ -27,6 +27,7 @@ _COLUMNS = (
     "folder",
     "lab",
     "passed",
+    "of",
     "stages",
     "solution_of",
     "similar",
@@ -82,8 +83,12 @@ class Grade:
 
     @property
     def failures(self) -> list[str]:
-        """A text `STAGE: OBSERVATION` for each stage that does not pass."""
-        return [f"{name}: {item.observed}" for name, item in self.verdicts.items() if not item.passed]
+        """A text `STAGE, STAGE: OBSERVATION` for each observation at stages that do not pass."""
+        stages: dict[str, list[str]] = {}
+        for name, item in self.verdicts.items():
+            if not item.passed:
+                stages.setdefault(item.observed, []).append(name)
+        return [f"{', '.join(names)}: {observed}" for observed, names in stages.items()]
 
 
 def grade(
@@ -201,14 +206,22 @@ def _nearest(own: Fingerprint, among: Sequence[tuple[str, Fingerprint]]) -> str:
 def _cells(result: Grade) -> tuple[str, ...]:
     lab = result.lab
     if lab is None:
-        return (str(result.folder), *[""] * 8, result.note, "", f"{result.seconds:.1f}")
+        return (
+            str(result.folder),
+            *[""] * (_COLUMNS.index("notes") - 1),
+            result.note,
+            "",
+            f"{result.seconds:.1f}",
+        )
     words = {name: word_of(item) for name, item in result.verdicts.items()}
     stages = " ".join(f"{name}:{word}" for name, word in words.items())
     notes = "; ".join([*([result.note] if result.note else []), *result.failures])
     return (
         str(result.folder),
         lab.name,
-        f"{result.passed}/{len(lab.stages)}",
+        # Two numbers: a spreadsheet reads 1/3 as a date.
+        str(result.passed),
+        str(len(lab.stages)),
         stages,
         " ".join(result.restored),
         "; ".join(result.similar),

@@ -34,7 +34,7 @@ def explain(document: Document, failure: ValidationError, root: type[BaseModel] 
     """
     lines: dict[str, int] = {}
     for error in failure.errors(include_url=False):
-        if error["type"] == "too_short" and error["input"]:
+        if error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
             continue  # some items are invalid, and pydantic reports each of these by itself
         location = in_file(document, _without_branches(error["loc"]))
         lines.setdefault(document.at(location, _message(error, location, root)), document.line(location))
@@ -87,7 +87,8 @@ def _message(error: ErrorDetails, location: Location, root: type[BaseModel]) -> 
         case "string_pattern_mismatch":
             return f"{key}: {value!r} is not a name; use small letters, digits, - and _"
         case "too_short":
-            return f"{key} is empty; give at least {context['min_length']}"
+            items = f"has {len(value)}" if value else "is empty"
+            return f"{key} {items}; give at least {context['min_length']}"
         case "topology":
             return context["text"]
         case "value_error":

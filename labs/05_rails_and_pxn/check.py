@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise, permutations
@@ -16,7 +16,7 @@ from scapy.utils import RawPcapReader
 from controller.errors import InstallError
 from controller.p4runtime.entries_file import read_entries
 from controller.p4runtime.p4info import P4Info
-from controller.plan.entry import Entry
+from controller.plan.entry import Entry, Lpm
 from controller.plan.plan import Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
@@ -40,6 +40,7 @@ DOMAINS, RANKS = 3, 4
 # Tables that the student fills, and the rows of them that a GPU needs: two segments, a port for each rank.
 TABLES = ("pxn_segment", "pxn")
 ROWS = 2 + RANKS
+ADDRESS_BITS = 16
 # Measured times exceed the equation by headers, distance and waiting: 3 to 6 % for these amounts.
 TOLERANCE = 1.1
 ELEMENT_BYTES = 4
@@ -202,9 +203,37 @@ def _rows(attempt: Attempt, fabric: Fabric) -> dict[str, list[Entry]]:
                         f"{ANSWER}: {node}[{number}]: a row of {entry.table}",
                         remedy=f"write rows of {' and '.join(TABLES)} only, and no default actions",
                     )
+            _check_keys(node, entries)
     except InstallError as ex:
-        raise StudentError(ex.message.replace(f"{attempt.folder}/", ""), ex.remedy) from None
+        message = ex.message.replace(f"{attempt.folder}/", "").replace("the fabric has no node", "no GPU is")
+        remedy = "the tables in README.md, under Task" if "p4info" in ex.remedy else ex.remedy
+        raise StudentError(message, remedy) from None
     return rows
+
+
+def _check_keys(node: str, entries: Sequence[Entry]) -> None:
+    """Raise an InstallError for the first row with a wrong prefix, or with the key of an earlier row."""
+    first: dict[Hashable, int] = {}
+    for number, entry in enumerate(entries):
+        where = f"{ANSWER}: {node}[{number}]"
+        for name, match in entry.match:
+            if isinstance(match, Lpm):
+                value, bits = match.value, match.prefix
+                if not 0 < bits <= ADDRESS_BITS:
+                    raise InstallError(
+                        f"{where}: {name} has a prefix of {bits} bits",
+                        remedy=f"an address has {ADDRESS_BITS} bits",
+                    )
+                if low := value & ((1 << (ADDRESS_BITS - bits)) - 1):
+                    raise InstallError(
+                        f"{where}: {name} is [{value}, {bits}]: {value} has bits beyond its first {bits}",
+                        remedy=f"write [{value - low}, {bits}], which matches the same addresses",
+                    )
+        if entry.key in first:
+            raise InstallError(
+                f"{where}: the table and key of {node}[{first[entry.key]}]", remedy="give each key one row"
+            )
+        first[entry.key] = number
 
 
 def _without_pxn(plan: Plan) -> Plan:

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -106,7 +107,8 @@ def check(
     """Check all stages of your lab, and write report.json into your folder.
 
     For each stage, the check prints the expected and the observed behaviour, and a hint where to look. Each
-    check draws a new seed.
+    check draws a new seed. printed.txt has what your Python code printed during the last check in which it
+    printed.
 
     Exit code 0: all stages pass; 1: a stage fails; 2: the folder is not a folder of a lab; 3: all checked
     stages pass, but some stages need a program that is not installed.
@@ -125,22 +127,38 @@ def _failing(folder: Path, lab: Lab, seed: int) -> list[Verdict]:
     from harness.lessons.checker import check_folder
     from harness.lessons.folder import changed_files, note_check
     from harness.lessons.report import make_report, write_report
+    from harness.output import OutputFolder
 
     for name in changed_files(folder, lab):
         _say(f"note: you changed {name}, a file of the lab; the check uses the original instead of yours")
-    verdicts = check_folder(folder, lab, seed, on_verdict=_print_verdict)
+    before: list[Verdict] = []
+
+    def show(stage: Stage, verdict: Verdict) -> None:
+        _print_verdict(stage, verdict, before[-1] if before else None)
+        before.append(verdict)
+
+    printed: list[str] = []
+    verdicts = check_folder(folder, lab, seed, on_verdict=show, on_printed=printed.append)
     report = make_report(folder, lab, seed, verdicts)
     write_report(report, folder)
     stages = tuple(name for name, verdict in verdicts.items() if verdict.passed)
     note_check(folder, lab, stages)
+    if printed:
+        OutputFolder(folder).write("printed.txt", "".join(printed))
+        _say("note: printed.txt has what your code printed")
     _say(f"{len(stages)} of {len(verdicts)} stages pass (seed {seed}); report.json has the details")
     return [verdict for verdict in verdicts.values() if not verdict.passed]
 
 
-def _print_verdict(stage: Stage, verdict: Verdict) -> None:
+def _print_verdict(stage: Stage, verdict: Verdict, before: Verdict | None) -> None:
+    """Print the verdict of a stage; an observation that the stage before has as well is not printed again."""
     word = "pass" if verdict.passed else "FAIL" if verdict.checked else "----"
     _say(f"{word}  {stage.id}: {stage.title}")
-    _say(f"      expected: {verdict.expected}")
+    if verdict.expected != stage.title:
+        _say(f"      expected: {verdict.expected}")
+    if not verdict.passed and before and (verdict.observed, verdict.look) == (before.observed, before.look):
+        _say("      observed: as above")
+        return
     _say(f"      observed: {verdict.observed}")
     if not verdict.passed:
         _say(f"      look at:  {verdict.look}")
@@ -231,7 +249,7 @@ def watch(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _L
             continue
         _failing(folder, lab, draw_seed())
         checked = now
-        _say(f"waiting for a change of {', '.join(lab.files)}; Ctrl-C ends")
+        _say(f"{datetime.now():%H:%M:%S}: waiting for a change of {', '.join(lab.files)}; Ctrl-C ends\n")
 
 
 @app.command(cls=Command)
@@ -241,13 +259,16 @@ def verify(
 ) -> None:
     """Repeat the check of each folder with the seed in its report.json, and compare files and outcome.
 
+    A folder that contains students' folders stands for all of them.
+
     Exit code 0: every report is confirmed; 1: a report is not, for the printed reason; 2: a folder is not a
     folder of a lab. A folder that cannot be checked does not end the command.
     """
     from harness.errors import LabError
-    from harness.lessons.folder import lab_of
+    from harness.lessons.folder import folders_of_class, lab_of
     from harness.lessons.report import disagreement, read_report
 
+    folders = [own for folder in folders for own in folders_of_class(folder)]
     code = 0
     for folder in folders:
         try:
@@ -289,7 +310,8 @@ def grade(
     for folder in folders:
         if not folder.is_dir():
             raise typer.BadParameter(f"{folder} is no folder; nothing was graded", param_hint="FOLDER")
-    folders = [own for folder in folders for own in folders_of_class(folder)]
+    every = [own for folder in folders for own in folders_of_class(folder)]
+    folders = list({folder.resolve(): folder for folder in every}.values())
     with output_folder(to) as target, counting(len(folders), "folders") as advance:
         grades = grade_folders(folders, lab_name, jobs=jobs, on_grade=lambda _: advance())
         target.write("grades.csv", as_csv(grades))

@@ -9,7 +9,7 @@ from harness.lessons.folder import start
 from harness.lessons.grading import grade
 
 # Stages that the starter of a lab passes; the others pass none.
-OF_STARTERS = {"01_source_route": ["steered"], "03_deadlock": ["kept"]}
+OF_STARTERS = {"01_source_route": ["steered"], "03_deadlock": ["kept"], "09_reduction": ["sums"]}
 
 HOSTILE = {
     ("06_optical_circuits", "loop"): "def plan(problem):\n    while True:\n        pass\n",

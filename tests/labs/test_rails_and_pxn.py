@@ -117,11 +117,25 @@ def test_wrong_rows_fail(name: str, tmp_path: Path):
     assert passing(LAB, {"entries.json": json.dumps(rows)}, tmp_path) == without_captures(stages)
 
 
+ROW = '{"table": "pxn_segment", "match": {"dcna": %s}, "action": "no_pxn"}'
+PREFIX = f'{{"gpu0": [{ROW}]}}'
+TWICE = f'{{"gpu0": [{ROW % "[0, 14]"}, {ROW % "[0, 14]"}]}}'
+PORT = (
+    '{"gpu0": [{"table": "pxn", "match": {"index": 0}, "action": "set_neighbour", "params": {"port": %s}}]}'
+)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         ("{", "entries.json:1: the file is not JSON"),
-        ('{"rail0": []}', "the fabric has no node 'rail0'"),
+        ('{"rail0": []}', "no GPU is 'rail0'"),
+        ('{"gpu0": [], "gpu0": []}', "key 'gpu0' occurs 2 times"),
+        ("[" * 100_000, "nested too deeply"),
+        (PREFIX % "[3, 14]", "gpu0[0]: dcna is [3, 14]: 3 has bits beyond its first 14"),
+        (PREFIX % "[3, 40]", "gpu0[0]: dcna has a prefix of 40 bits"),
+        (TWICE, "gpu0[1]: the table and key of gpu0[0]"),
+        (PORT % "200000", "gpu0[0]: port = 0x30d40 does not fit in 9 bits"),
         ('{"gpu0": [{"table": "linear", "match": {"index": 0}, "action": "no_route"}]}', "a row of linear"),
         ('{"gpu0": [{"table": "pxn", "match": {"index": 0}, "action": "fly"}]}', "gpu0[0]"),
         ('{"gpu0": [{"table": "pxn", "action": "NoAction", "default_action": true}]}', "a row of pxn"),
@@ -132,6 +146,7 @@ def test_rows_that_cannot_be_written_are_named(content: str, words: str, tmp_pat
     assert not verdict.passed
     assert words in verdict.observed
     assert str(tmp_path) not in verdict.observed
+    assert "p4info" not in verdict.look
 
 
 def test_a_foreign_rank_is_named_with_its_capture(tmp_path: Path):

@@ -2,7 +2,7 @@
 """Run a student's function in this process: `python -I child.py`, with a request as JSON on standard input.
 
 The process writes its answer to the file descriptor named in the request: {"values": [...]}, {"error": TEXT}
-or {"memory": true}. The output of the student's code is ignored.
+or {"memory": true}. The output of the student's code is no part of the answer.
 """
 
 import ctypes

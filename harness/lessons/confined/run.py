@@ -19,7 +19,11 @@ from harness.files import P4RUNTIME_SHELL
 from harness.lessons.confined.connections import connections
 from harness.lessons.confined.readable import readable_by_command, readable_by_python
 
-__all__ = ["Limits", "StudentError", "call_each", "run_command", "run_shell"]
+__all__ = ["PRINTED", "Limits", "StudentError", "call_each", "run_command", "run_shell"]
+
+# File of the scratch folder with what a student's code has printed in all calls of a check.
+PRINTED = "printed.txt"
+_PRINTED_BYTES = 1 << 16
 
 _CHILD = Path(__file__).with_name("child.py")
 _LIMITED = (sys.executable, "-I", str(Path(__file__).with_name("limited.py")))
@@ -88,6 +92,8 @@ def call_each(
 ) -> list[Any]:
     """Call a function of a file several times in a single confined process; return the values in order.
 
+    The output of the code is added to PRINTED in the scratch folder, up to 64 KiB.
+
     Args:
         file: The student's file.
         function: Name of the function.
@@ -134,6 +140,7 @@ def call_each(
                     start_new_session=True,
                 )
                 in_time = _wait(process, limits.wall)
+        _keep_printed(paths[2], f"{file.name}, {function}", scratch / PRINTED)
         if not in_time:
             _give_up(file.name, function, f"did not end within {limits.wall} s", limit=True)
         if paths[1].stat().st_size >= _ANSWER_BYTES:
@@ -244,6 +251,17 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _keep_printed(printed: Path, by: str, kept: Path) -> None:
+    """Add the output of a process to a file, under a heading, up to a size."""
+    room = _PRINTED_BYTES - (kept.stat().st_size if kept.exists() else 0)
+    with printed.open("rb") as file:
+        text = file.read(max(0, room)).decode(errors="replace")
+    if text:
+        shown = "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
+        with kept.open("a", encoding="utf-8") as file:
+            file.write(f"--- {by}\n{shown.rstrip()}\n")
 
 
 def _answer(path: Path) -> dict[str, Any]:

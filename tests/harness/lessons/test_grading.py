@@ -59,7 +59,10 @@ def test_a_class_is_graded(tmp_path: Path):
     assert "is no folder of a lab" in grades[5].note
     assert "does not exist" in grades[6].note
     lines = list(csv.DictReader(as_csv(grades).splitlines()))
-    assert [line["passed"] for line in lines] == ["3/3", "3/3", "3/3", "1/3", "0/3", "", ""]
+    # Numbers: a spreadsheet reads 1/3 as a date.
+    assert [line["passed"] for line in lines] == ["3", "3", "3", "1", "0", "", ""]
+    assert [line["of"] for line in lines] == ["3", "3", "3", "3", "3", "", ""]
+    assert "no folder of a lab" in lines[5]["notes"]
     page = as_html(grades)
     assert "7 folders, 3 with all stages" in page
     assert "<script" not in page

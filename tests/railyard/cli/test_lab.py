@@ -55,12 +55,28 @@ def test_a_student_goes_through_a_lab(tmp_path: Path):
     assert lab("verify", folder).exit_code == 1
 
 
+def test_what_a_students_code_prints_is_kept(tmp_path: Path):
+    folder = tmp_path / "mine"
+    lab("start", 3, folder)
+    assert "printed.txt" not in lab("check", folder).output
+    (folder / "rules.py").write_text(
+        "def next_lane(a, b, c):\n    print('asked', c, '\\x1b[2J')\n    return 1 / 0\n"
+    )
+    assert "note: printed.txt has what your code printed" in lab("check", folder).output
+    printed = (folder / "printed.txt").read_text()
+    assert printed.startswith("--- rules.py, next_lane\nasked 0 ?[2J\n")
+    (folder / "rules.py").write_text("def next_lane(a, b, c):\n    while True: print('x' * 1000)\n")
+    assert lab("check", folder).exit_code == 1
+    assert 60_000 < (folder / "printed.txt").stat().st_size < 70_000
+
+
 def test_a_class_gets_a_table(tmp_path: Path):
     lab("start", 3, tmp_path / "a")
     graded = lab("grade", tmp_path / "a", tmp_path, "--out", tmp_path / "grades")
     assert graded.exit_code == 0
     assert "1 of 3 stages" in graded.output
-    assert (tmp_path / "grades" / "grades.csv").read_text().count("\n") == 3
+    # A folder that is named twice has one line.
+    assert (tmp_path / "grades" / "grades.csv").read_text().count("\n") == 2
     assert (tmp_path / "grades" / "grades.html").is_file()
 
 
@@ -90,7 +106,8 @@ def test_watch_checks_at_each_save(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     watched = lab("watch", folder)
     assert "1 of 3 stages pass" in watched.output
     assert "0 of 3 stages pass" in watched.output
-    assert watched.output.count("rules.py is missing") == 3
+    assert watched.output.count("rules.py is missing") == 1
+    assert watched.output.count("observed: as above") == 2
 
 
 def test_a_missing_program_is_no_failure_of_the_student(tmp_path: Path, without_p4c: None):
@@ -138,6 +155,7 @@ def test_a_folder_without_a_lab_does_not_end_the_verification_of_others(tmp_path
     assert verified.exit_code == 2
     assert "aaa: " in verified.output
     assert "b: the report holds" in verified.output
+    assert "b: the report holds" in lab("verify", tmp_path).output
 
 
 def test_a_name_that_is_no_folder_leaves_the_table_of_grades_as_it_is(tmp_path: Path):
