@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from controller.jobs import schedulers
 from controller.recovery.lacp import SYSTEM, TOR_IDENTITIES, TorIdentity
-from harness.scenario.topology import Model, NotNegative, Positive
+from harness.scenario.topology import Model, NotNegative
 from topologies.errors import suggestion
 from topologies.plugins.python_file import is_reference
 
@@ -38,6 +38,11 @@ class LacpTor(Model):
     def identity(self) -> TorIdentity:
         """Identity as a TorIdentity, for the ToR's controller."""
         return TorIdentity(self.system, self.port_offset)
+
+
+# The engine counts picoseconds; a period of zero of them never ends.
+_LONGEST_US = 1e9
+Period = Annotated[float, Field(ge=0.001, le=_LONGEST_US, allow_inf_nan=False)]
 
 
 def _known_scheduler(name: str) -> str:
@@ -70,11 +75,11 @@ class Control(Model):
         hash: Bits of a flow's hash by which switches choose: different bits on each tier, or identical bits.
     """
 
-    processing_us: NotNegative = 5.0
-    repeat_us: Positive | None = 20.0
-    hello_us: Positive | None = None
+    processing_us: Annotated[NotNegative, Field(le=_LONGEST_US)] = 5.0
+    repeat_us: Period | None = 20.0
+    hello_us: Period | None = None
     hello_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
-    lacp_us: Positive | None = None
+    lacp_us: Period | None = None
     lacp_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
     lacp_tors: tuple[LacpTor, LacpTor] | None = None
     # Excluded from the scenario's hash unless given, so that older scenarios keep their hash.

@@ -119,7 +119,7 @@ UNREADABLE = {
     "one ToR": (GOOD[: GOOD.rindex("  -")], "lacp_tors.1: "),
     "no address": (GOOD.replace("02:00:5e:00:01:01", "02:00"), "'02:00' is not a MAC address"),
     "a flood": (GOOD.replace("lacp_us: 4", "lacp_us: 0.001"), "0.001 us between two LACPDUs"),
-    "an age": (GOOD.replace("lacp_us: 4", "lacp_us: 1e24"), "1e+24 us between two LACPDUs"),
+    "an age": (GOOD.replace("lacp_us: 4", "lacp_us: 2000"), "2000 us between two LACPDUs"),
     "aliases": (f"{BOMB}lacp_us: 4\n", "more than 100 values"),
     "aliases of a known key": (
         BOMB.replace("z: ", "lacp_tors: ").replace("a: ", "lacp_us: ", 1),

@@ -91,6 +91,8 @@ def test_numbers_keep_their_value_and_lose_their_spelling(write: Write):
             ":3: assertions[0]: an assertion needs exactly one of `max:`, `min:` and `equals:`",
         ),
         ("assertions: [{metric: run.npus, max: many}]\n", ":3: assertions[0].max: 'many' is not a number"),
+        ("control: {lacp_us: 1.0e-7}\n", ":3: control.lacp_us: 1e-07 must be at least 0.001"),
+        ("control: {hello_us: 1.0e+24}\n", ":3: control.hello_us: 1e+24 must be at most 1e+09"),
         (
             "name: again\n",
             ':3: the file is not YAML: found duplicate key "name" with value "again" (original value: "',
