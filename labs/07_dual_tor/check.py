@@ -201,8 +201,8 @@ def _settings(attempt: Attempt) -> dict[str, Any]:
         raise StudentError(f"{SETTINGS}: {told}", f"{SETTINGS}: {where}") from None
     if not PERIOD_US[0] <= content["lacp_us"] <= PERIOD_US[1]:
         raise StudentError(
-            f"{SETTINGS}: lacp_us: {content['lacp_us']} us between two LACPDUs",
-            f"give {PERIOD_US[0]:g} to {PERIOD_US[1]:g} us",
+            f"{SETTINGS}: lacp_us: {content['lacp_us']} µs between two LACPDUs",
+            f"give {PERIOD_US[0]:g} to {PERIOD_US[1]:g} µs",
         )
     return content
 

@@ -103,7 +103,7 @@ def test_settings(name: str, tmp_path: Path):
 def test_a_drawn_cable_without_frames_is_judged_as_well(tmp_path: Path):
     """With two systems a NIC may leave the drawn cable idle, so its capture has no frame of the job."""
     cut = verdicts(LAB, starter(LAB), tmp_path, 1765290439)["cut"]
-    assert "last frame or table change 294.0 us later" in cut.observed
+    assert "last frame or table change 294.0 µs later" in cut.observed
 
 
 BOMB = "a: &a [x, x]\n" + "".join(
@@ -118,8 +118,8 @@ UNREADABLE = {
     "nothing": ("", "lacp.yaml has no keys"),
     "one ToR": (GOOD[: GOOD.rindex("  -")], "lacp_tors.1: "),
     "no address": (GOOD.replace("02:00:5e:00:01:01", "02:00"), "'02:00' is not a MAC address"),
-    "a flood": (GOOD.replace("lacp_us: 4", "lacp_us: 0.001"), "0.001 us between two LACPDUs"),
-    "an age": (GOOD.replace("lacp_us: 4", "lacp_us: 2000"), "2000 us between two LACPDUs"),
+    "a flood": (GOOD.replace("lacp_us: 4", "lacp_us: 0.001"), "0.001 µs between two LACPDUs"),
+    "an age": (GOOD.replace("lacp_us: 4", "lacp_us: 2000"), "2000 µs between two LACPDUs"),
     "aliases": (f"{BOMB}lacp_us: 4\n", "more than 100 values"),
     "aliases of a known key": (
         BOMB.replace("z: ", "lacp_tors: ").replace("a: ", "lacp_us: ", 1),

@@ -78,8 +78,8 @@ def test_the_text_of_a_lab_says_how_to_start_it(lab: Lab):
     for words in (
         f"lab start {lab.number} ",
         f"lab check lab-{lab.number} ",
-        "lab hint ",
-        "lab restore STAGE ",
+        f"lab hint lab-{lab.number} ",
+        f"lab restore lab-{lab.number} --stage STAGE ",
     ):
         assert f"railyard {words}" in text
     overview = (lab.folder.parent / "README.md").read_text()
