@@ -57,6 +57,9 @@ class Swift:
             elif now - self.decreased_at >= self.rtt:
                 self.window *= max(1 - self.beta * (self.rtt - goal) / self.rtt, 1 - self.most)
                 self.decreased_at = now
+        elif self.window < 1:
+            # Frames sent again have no round trip; otherwise the window would keep its size until the last.
+            self.window += self.step * frames
         self.bound()
         return self.start()
 

@@ -47,6 +47,10 @@ SendLimits Swift::on_ack(const Acknowledged& ack) {
             window_ *= std::max(1 - beta_ * (rtt_ - goal) / rtt_, 1 - most_);
             decreased_at_ = ack.now;
         }
+    } else if (window_ < 1) {
+        // Frames sent again have no round trip. With a window below a frame they may be all that is sent, and
+        // the window would keep its size until the last of them.
+        window_ += increase_ * frames;
     }
     bound();
     return limits();

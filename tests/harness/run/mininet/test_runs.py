@@ -303,7 +303,7 @@ def test_without_a_kernel_queue_for_rates_the_built_in_switch_keeps_them(
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_incast_with_each_congestion_control(tmp_path: Path, kind: SwitchKind) -> None:
-    file = ROOT / "experiments" / "45_congestion" / "mininet-incast.yaml"
+    file = ROOT / "experiments" / "45_congestion" / "real-time-incast.yaml"
     code, said, err = railyard(
         tmp_path, "run", file, "--testbed", "mininet", "--switch", kind, "--out", "out"
     )
