@@ -23,6 +23,7 @@ of a fabric, with the routes from which the rows were made. A `Path` is a tuple 
     discovery/    discovery of a fabric by source-routed requests; comparison of its cables with the plan
     p4runtime/    client that writes entries into switches
 
+A room is a module or a folder of this floor; it imports only itself and rooms before it.
 Order of the rooms: errors, garbage, plan, deadlock, paths, tables, forwarding, schemes, path_probing,
 planner, recovery, circuits, trees, jobs, discovery, p4runtime.
 """

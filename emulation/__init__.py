@@ -21,6 +21,7 @@ mininet/     testbed 2: namespaces and processes, in real time
 control/     the control loop: node controllers, spares, circuits that follow jobs, LACP
 switchd/     the engine as a process on Linux interfaces, in real time
 
+A room is a module or a folder of this floor; it imports only itself and rooms before it.
 Order of the rooms: _engine, errors, namespace, lifetime, fidelity, circuits, traffic, tree_testbed, testbed,
 targets, faults, linux, p4runtime, embedded, mininet, control, switchd.
 """

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floor 4: read a scenario file, run it on an emulated fabric, write a result, a report and figures.
 
-The floors topologies, controller and emulation lie below; papers and railyard lie above and import this
-floor.
+Floors are layers: this one imports topologies, controller and emulation; papers and railyard import it.
 
 Values: a `Scenario` is a checked scenario file; a `Prepared` variant has a fabric, a plan, jobs and faults;
-    an
-`Observation` has the measurements of one run, a `VariantRun` adds the lower bound of its completion time; a
-`Result` has metrics and judged assertions.
+an `Observation` has the measurements of one run, a `VariantRun` adds the lower bound of its completion time;
+a `Result` has metrics and judged assertions.
 
     errors     errors of this floor
     files      folders of compiled programs, experiments and labs, in a source tree or a wheel
@@ -26,6 +24,7 @@ Values: a `Scenario` is a checked scenario file; a `Prepared` variant has a fabr
     shell      commands of the Mininet command line
     lessons    the lesson engine: start, check and grade a lab
 
+A room is a module or a folder of this floor; it imports only itself and rooms before it.
 Order of the rooms: errors, files, version, program, output, scenario, run, ranks, topology_scan, formats,
 recording, report, sweeps, frames, shell, lessons.
 """

@@ -13,5 +13,6 @@ Knows every floor below; railyard knows it.
     rail_only    rails without a spine against any-to-any Clos
     ub_mesh      nD-FullMesh: topology, routing, recovery, spares, cost, availability, training
 
+A room is a module or a folder of this floor; it imports only itself and rooms before it.
 Order of the rooms: claims, checking, flow_level, training, crux, hpn, lumoscore, rail_only, ub_mesh.
 """

@@ -20,6 +20,7 @@ Rooms:
     cli      the command `railyard`, with a file for each subcommand
     command  the command in a process of its own, for checks of experiments
 
+A room is a module or a folder of this floor; it imports only itself and rooms before it.
 Order of the rooms: api, torch, web, cli, command, __main__.
 
 A public name is imported from its module when it is first used, so that `import railyard` is fast.

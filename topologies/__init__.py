@@ -13,7 +13,7 @@ picoseconds.
     families/   generators of fabrics by name, with declared parameters
     sources/    fabrics from files and from functions of a user's Python file
 
-A package imports only from itself and from packages before it.
+A room is a module or a folder of this floor; it imports only itself and rooms before it.
 Order of the rooms: errors, plugins, model, layout, transform, families, sources.
 """
 
