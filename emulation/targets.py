@@ -64,7 +64,7 @@ def find_target(fabric: Fabric, kind: str, name: str | int, source: str | None =
     has this value, such as a server or a rack.
     """
     if source is not None and kind != "direction":
-        raise _missing(fabric, f"{kind} {name} from {source}", "only a direction is from somewhere")
+        raise _missing(fabric, f"{kind} {name} from {source}", "give `from` only for a direction of a link")
     if kind not in TARGET_KINDS:
         raise _missing(fabric, f"target of kind {kind}", f"take one of {', '.join(TARGET_KINDS)}")
     return TARGET_KINDS[kind].find(fabric, name if TARGET_KINDS[kind].numbered else str(name), source)

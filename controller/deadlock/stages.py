@@ -145,7 +145,8 @@ def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
     stages = _stages(fabric, groups)
     if fabric.graph_routed or is_sparse_mesh(fabric) or any(stage[2] != _MESH for stage in stages):
         raise PlanError(
-            f"rules {name}: {fabric.name} is not a full mesh", remedy="use a fabric that has only meshes"
+            f"rules {name}: {fabric.name} has switches, or a dimension that is not a full mesh",
+            remedy="use a fabric whose dimensions are all full meshes",
         )
     for (arriving, leaves, lane), following in turns.items():
         if not 0 <= following < CLASS_VLS:

@@ -100,7 +100,8 @@ def _inserted(update: p4r.Update, info: P4Info) -> Entry:
     if entity != "table_entry":
         raise InstallError(
             f"expected a table_entry, got {entity or 'an update without an entity'}",
-            remedy="write each entry as `entity { table_entry { ... } }`; a group, as its action set",
+            remedy="write each entry as `entity { table_entry { ... } }`, and a group as the action set of "
+            "its entry",
         )
     if kind not in (p4r.Update.INSERT, p4r.Update.MODIFY):
         raise InstallError(

@@ -56,7 +56,7 @@ def pack(
     if result["input"] != digest(scenario, options["seed"]):
         raise ScenarioError(
             f"{folder / 'result.json'} is the result of another scenario than {file}: their hashes differ",
-            remedy="run the scenario again, or name the file that ran with --scenario",
+            remedy="run the scenario again, or give the file of this run with --scenario",
         )
     about = {
         "format": _FORMAT,

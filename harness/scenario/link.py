@@ -154,11 +154,11 @@ class LinkSettings(Model):
         for name, port in self.ports.items():
             if port.queues is not None and self.queues is None:
                 raise ValueError(
-                    f"`ports:` gives {name} queues, but links have credits; give `queues:` for all links"
+                    f"`ports:` sets queues for {name}, but links have credits; set `queues:` for all links"
                 )
             if port.ecn is not None and self.marking is None:
                 raise ValueError(
-                    f"`ports:` gives {name} marks, but no other port marks; give `ecn:` for all links"
+                    f"`ports:` sets ECN for {name}, but no other port marks frames; set `ecn:` for all links"
                 )
         if self.queues is None:
             return self

@@ -41,7 +41,8 @@ class FigureStore:
                 left.unlink(missing_ok=True)
         except OSError as ex:
             raise OutputError(
-                f"{self._folder.path}: {ex.strerror}", remedy="give another folder with --out"
+                f"the folder {self._folder.path} cannot be made or emptied: {ex.strerror}",
+                remedy="give another folder with --out",
             ) from None
 
     def get(self, key: str) -> dict[str, Any] | None:

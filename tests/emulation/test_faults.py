@@ -332,7 +332,7 @@ def test_a_plane_is_the_low_radix_switches_that_are_joined() -> None:
         ("direction", "npu0-npu1", "npu2", "has no end at npu2"),
         ("direction", "npu0->npu9", None, "no link joins npu0 and npu9"),
         ("direction", "npu0->npu1", "npu0", "names its source twice"),
-        ("link", "npu0-npu1", "npu0", "only a direction is from somewhere"),
+        ("link", "npu0-npu1", "npu0", "give `from` only for a direction of a link"),
         ("port", "npu0", None, "no port named 'npu0'; write NODE:PORT"),
         ("port", "npu0:x", None, "no port named 'npu0:x'"),
         ("port", "npu0:99", None, "no port 99 on npu0"),

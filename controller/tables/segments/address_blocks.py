@@ -41,7 +41,7 @@ _NONE = "-"
 
 
 def graph_segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
-    """Return the segments of one node; PlanError if they do not fit its tables."""
+    """Return the address segments of a node; PlanError if they do not fit its tables."""
     fabric, here = finder.fabric, finder.fabric.node(node)
     bits = fabric.address_plan.bits
     hops: dict[int, str] = {here.address: node}
@@ -58,8 +58,8 @@ def graph_segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
             return tuple(segments)
         sizes.append(f"{len(segments)} blocks and {linear} next hops")
     raise PlanError(
-        f"{node}: routes to {len(hops)} addresses need {sizes[0]}, or {sizes[-1]}; "
-        f"its tables hold {_BLOCKS} blocks and {_LINEAR} next hops",
+        f"{node}: routes to {len(hops)} addresses need {sizes[0]}, or with larger "
+        f"blocks {sizes[-1]}; its tables hold {_BLOCKS} blocks and {_LINEAR} next hops",
         remedy=f"use up to {_LINEAR} endpoints, or list neighbouring endpoints one after the other, so that "
         "they share blocks",
     )

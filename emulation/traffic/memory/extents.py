@@ -80,7 +80,7 @@ def allocate(
     most = max(used.values())
     if most > lent_bytes:
         raise EmulationError(
-            f"pages of {most} bytes do not fit a lender that lends {lent_bytes}",
+            f"the pages and counters at one lender take {most} bytes, but it lends {lent_bytes}",
             remedy="lend more memory, name more lenders, or borrow fewer pages",
         )
     return Directory(page_bytes, taken, used, home, counters)

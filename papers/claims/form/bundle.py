@@ -172,5 +172,6 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as ex:
         raise OutputError(
-            f"{path}: {ex.strerror}", remedy="run `railyard experiments FILE` first, or name --results"
+            f"{path} cannot be read: {ex.strerror}",
+            remedy="run `railyard experiments FILE` first, or name the folder with --results",
         ) from None

@@ -168,7 +168,7 @@ def test_pages_are_spread_evenly_over_lenders_other_than_their_borrower():
     ("lenders", "copies", "lent", "words"),
     [
         ((0, 1), 2, 1 << 20, "2 copies of a page need as many lenders"),
-        ((8, 9), 1, 100, "lender that lends 100"),
+        ((8, 9), 1, 100, "bytes, but it lends 100"),
     ],
 )
 def test_impossible_pools_are_refused(lenders: tuple[int, ...], copies: int, lent: int, words: str):

@@ -110,7 +110,7 @@ def test_a_store_that_a_lender_forgets_is_seen(
         ("{lenders: [cpu9]}", "cpu9"),
         ("{lenders: [cpu0.0, cpu0.0]}", "`lenders:` names a lender twice"),
         ("{lenders: [cpu0.0], copies: 2}", "2 copies of a page need as many lenders, but the borrower has 1"),
-        ("{lenders: [cpu0.0], pages: 1000}", "lender that lends 1048576"),
+        ("{lenders: [cpu0.0], pages: 1000}", "bytes, but it lends 1048576"),
         ("{lenders: [npu0, cpu0.0], counters: 1, mix: {counter: 1}}", "npu0 cannot lend the shared counters"),
         ("{lenders: [cpu0.0], counters: 1}", "only one of `counters:` and"),
         ("{lenders: [cpu0.0], size: 4096, page_bytes: 64}", "larger than a page"),
