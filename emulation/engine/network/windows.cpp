@@ -194,7 +194,7 @@ void Windows::complete(Partition& p, const Effect& effect, Time now) {
     switch (effect.kind) {
         case Effect::Kind::Sent: {
             ++report_.frames;
-            // An event waits for the first frame under way.
+            // Only the first frame under way has an event; after a drain, `Drained` adds the event.
             const bool waits = !c.flying.empty() || x.drained;
             c.flying.push_back(x.sent.pop_front());
             if (!waits)

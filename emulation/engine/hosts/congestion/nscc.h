@@ -33,8 +33,8 @@ class Nscc final : public CongestionControl {
     double base_ = 0, largest_ = 0, window_ = 0;
     double mean_delay_ = 0;                    // queueing delay, ps
     double increase_ = 0, since_settled_ = 0;  // bytes squared, bytes
-    // Bytes: arrived in this round trip; acknowledged or lost since quick adapt, and in flight then;
-    // acknowledged in a row without delay.
+    // Bytes. achieved_: arrived in this round trip. ignored_: acknowledged or lost since the last quick
+    // adapt. to_ignore_: in flight at the last quick adapt. quiet_: acknowledged in a row without delay.
     double achieved_ = 0, ignored_ = 0, to_ignore_ = 0, quiet_ = 0;
     bool fast_ = false, adapt_due_ = false;
     Time adapt_at_ = 0, settled_at_ = 0, shrunk_at_ = 0;

@@ -19,8 +19,8 @@ class Rccc final : public CongestionControl {
     SendLimits on_credit(Time, std::int64_t bytes) override { return spend(-bytes); }
 
    private:
-    // The window is the granted bytes less the bytes acknowledged or lost, so the bytes sent in all reach the
-    // bytes granted in all. At least 1, since 0 means no limit.
+    // window_: bytes granted, less bytes acknowledged or lost. It limits the bytes in flight, so that no more
+    // bytes are ever sent than granted. At least 1, since 0 means no limit.
     SendLimits limits() const { return {window_ > 1 ? window_ : 1, 0}; }
     SendLimits spend(std::int64_t bytes) {
         window_ -= bytes;

@@ -57,7 +57,7 @@ Preview preview(const std::uint8_t* frame);  // reads kAckBytes
 inline void arrange(Frame& frame) {
     if (frame.stored != kDataHeaderBytes) frame.join();
 }
-// Return the payload of a data frame, after arrange().
+// Return the payload of a data frame; call arrange() first.
 inline const std::uint8_t* content(const Frame& frame) {
     return frame.stored < frame.length ? frame.payload->bytes : frame.data() + kDataHeaderBytes;
 }

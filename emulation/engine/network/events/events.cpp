@@ -9,7 +9,7 @@ namespace {
 
 // Days between two calls of adapt().
 constexpr std::size_t kTrial = 256;
-// Fewest and most events of a day, on average.
+// Fewest and most events of a day (a bucket of the calendar queue), on average.
 constexpr std::size_t kFew = 2, kMany = 16;
 // At most 1/kFar of the events should go to the heap.
 constexpr std::size_t kFar = 8;

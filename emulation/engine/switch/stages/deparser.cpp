@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// Write those fields of a header into its bytes that the program may change.
+// Write the fields that the program may change into `bytes`, the bytes of their header.
 void Deparser::overlay(const Header& header, std::uint8_t* bytes) const {
     const std::uint64_t* v = state_.slots.data();
     const FieldPart* part = header.written.data();
