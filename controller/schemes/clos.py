@@ -50,11 +50,11 @@ class Clos(Structured):
         return has_table(self.fabric.node(node), "multipath")
 
     def planned_segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node, before neighbours withdraw any routes."""
+        """Return the address segments of a node, before neighbours withdraw any routes."""
         return _planned_segments(self, node)
 
     def segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node, which reflect the routes that neighbours have withdrawn."""
+        """Return the address segments of a node, adjusted to the routes withdrawn by neighbours."""
         return _segments(self, node)
 
     def withdraws(self, node: str) -> bool:
@@ -66,21 +66,21 @@ class Clos(Structured):
         return hash_shift(self.fabric, node, self.finder.hashing)
 
     def lookups(self, node: str) -> Lookups:
-        """Return the segments of a node in the order of lookup."""
+        """Return the address segments of a node in the order of lookup."""
         grouped = self.has_groups(node)
         shift = self.hash_shift(node) if grouped else 0
         return Lookups(self.segments(node), grouped=grouped, hash_shift=shift)
 
     def chooses_by_hash(self, node: str) -> bool:
-        """Return whether a node is a switch and its groups depend only on the links near the switch."""
+        """Return whether a node is a switch whose ECMP groups depend only on links near the switch."""
         return self.fabric.node(node).level > 0 and self.has_groups(node) and not self.fabric.optical
 
     def ecmp_table(self, node: str) -> EcmpTable | None:
-        """Return the groups of a switch; schemes with the same failed links near it share the table."""
+        """Return the ECMP groups of a switch; schemes with equal failed links near the switch share them."""
         return _ecmp_table(self, node)
 
     def new_ecmp_table(self, node: str) -> EcmpTable:
-        """Return the groups of a switch computed from the failed links near the switch alone."""
+        """Return the ECMP groups of a switch, computed from the failed links near the switch alone."""
         finder = self.finder
         beside = PathFinder(finder.fabric, finder.failed_near(node), finder.hashing, up_first=finder.up_first)
         scheme = type(self)(beside, self.rules, self.strategy)

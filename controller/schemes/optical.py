@@ -45,7 +45,7 @@ class Optical(Clos):
         return row_rates(paths, self.finder.failed, joined)
 
     def segments_across(self, here: Node) -> Sequence[Segment]:
-        """Return the segments for other Pods; a spine sends over its circuits, a leaf over its spines."""
+        """Return address segments for other Pods; a spine sends over its circuits, a leaf over its spines."""
         core = core_dimensions(self.fabric)
         across = spine_segments(self.finder, here) if here.name in core else super().segments_across(here)
         up = equal_cost_group(highest_neighbours(self.finder, here))

@@ -34,11 +34,11 @@ class Rails(Clos):
         return any(rail_of(fabric, node.name) for node in fabric.switches)
 
     def segments_below(self, here: Node) -> Sequence[Segment]:
-        """Return the segments of a switch for destinations below it; empty if the table `rail` has them."""
+        """Return a switch's address segments for nodes below it; empty if the table `rail` has them."""
         return () if self._rail_segments(here.name) else super().segments_below(here)
 
     def segments_across(self, here: Node) -> Sequence[Segment]:
-        """Return the segments of a switch for destinations beyond its domain or tier."""
+        """Return a switch's address segments for destinations beyond its domain or tier."""
         return (*relay_segments(self.finder, here), *super().segments_across(here))
 
     def withdraws(self, node: str) -> bool:
@@ -52,7 +52,7 @@ class Rails(Clos):
         return Lookups(plain.segments, self._rail_segments(node), pxn, plain.grouped, plain.hash_shift)
 
     def chooses_by_hash(self, node: str) -> bool:
-        """Return whether a switch is on no rail and its groups depend only on the links near the switch."""
+        """Return whether a switch is on no rail and its ECMP groups depend only on links near the switch."""
         return super().chooses_by_hash(node) and rail_of(self.fabric, node) is None
 
     def notified_by(self, node: str, link: Link, subscribers: Sequence[str]) -> Sequence[str]:

@@ -103,9 +103,10 @@ def _search_standby(
     searched: NDArray[np.bool_],
     standby: int,
 ) -> None:
-    """Add standby paths to the pairs of `decided`, and to the pairs marked by the mask `searched`.
+    """Add standby paths to the pairs in `decided`, and to the pairs marked in the mask `searched`.
 
-    Both are then in `decided`, with their paths and weights. `buckets` has the paths of `searched` pairs.
+    `decided` then has the paths and weights of all these pairs. `buckets`, (pairs, 16), has the path of each
+    bucket as a row of `candidates`.
     """
     own = Routes(candidates, buckets)
     routes = {pair: paths for pair, (paths, _) in decided.items()}

@@ -154,9 +154,9 @@ class Structured(Scheme):
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
         """Return the allowed paths of fewest hops; empty if no path works.
 
-        Pairs outside a mesh take paths by switches, or by a neighbour (PXN), if there are any. Other paths
-        have up to three hops, or one more than without failures. Members of a mesh without such a path take
-        switches alone: up, across and down.
+        A pair outside a mesh takes a path over switches or over a neighbour (PXN), if one works. Any other
+        pair takes a path of up to three hops, or up to one hop more than without failures; if none works, a
+        path over switches alone: up, across and down.
         """
         if self.in_one_mesh(source, destination):
             fewest = differing_coordinates(self.fabric, source, destination)
@@ -195,11 +195,11 @@ class Structured(Scheme):
     # -- tables
 
     def segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node; the segments of its mesh come first."""
+        """Return the address segments of a node; the segments of its mesh come first."""
         return _segments(self, node)
 
     def planned_segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the segments of one node, before neighbours withdraw any routes."""
+        """Return the address segments of a node, before neighbours withdraw any routes."""
         here, grouped = self.fabric.node(node), self.has_groups(node)
         if not here.is_switch:
             own = mesh_segments(self.finder, here, (here.address,), highest_neighbours(self.finder, here))
@@ -215,11 +215,11 @@ class Structured(Scheme):
         )
 
     def segments_below(self, here: Node) -> Sequence[Segment]:
-        """Return the segments of a switch for the destinations below it."""
+        """Return a switch's address segments for the destinations below it."""
         return downward_segments(self.finder, here, grouped=self.has_groups(here.name))
 
     def segments_across(self, here: Node) -> Sequence[Segment]:
-        """Return the segments of a switch for destinations behind other switches of its tier."""
+        """Return a switch's address segments for destinations behind other switches of its tier."""
         bits = self.fabric.address_plan.bits
         first = field_ends(self.fabric)[0]
         own = here.address & ((1 << (bits - first)) - 1)

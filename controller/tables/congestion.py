@@ -33,7 +33,7 @@ class Marking:
 def congestion_entries(
     fabric: Fabric, marking: Marking, ports: Mapping[End, Marking] = MappingProxyType({})
 ) -> Mapping[str, tuple[Entry, ...]]:
-    """Return, by node, an entry for each port to another node, and for the host port with `to_hosts`.
+    """Return, by node, an entry for each port to another node, and for host ports if `marking.to_hosts`.
 
     `ports` replaces `marking` for single ports.
     """

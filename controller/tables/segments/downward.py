@@ -22,7 +22,7 @@ _MAX_ARRAY_BITS = 8
 
 
 def downward_segments(finder: PathFinder, here: Node, *, grouped: bool) -> list[Segment]:
-    """Return the segments below a switch; each leads to a neighbour with the fewest hops down.
+    """Return address segments below a switch; each leads to a neighbour with the fewest hops down.
 
     With `grouped`, the program has groups, and a next hop is the group of all such neighbours. Switches with
     the same lower neighbours share the result if failures leave them the same lower neighbours.

@@ -33,7 +33,7 @@ def highest_neighbours(finder: PathFinder, here: Node) -> list[str]:
 def upward_segments(
     finder: PathFinder, here: Node, meshed: Sequence[Prefix] = (), *, grouped: bool
 ) -> list[Segment]:
-    """Return the default segment, by the highest tier, and segments of prefixes served by other uplinks.
+    """Return the default segment, to the highest tier, and segments of prefixes served by other uplinks.
 
     With `grouped`, the program has groups, and a next hop is the group of all uplinks. Otherwise the low bits
     of an address select an uplink.
