@@ -22,10 +22,10 @@ __all__ = ["leaf_plan", "leaf_spine_load", "leaf_split", "pod_centric_split"]
 
 
 def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
-    """Return the part of a demand between n leaves that each spine carries, (spines, n, n), symmetric.
+    """Divide a symmetric demand between n leaves among the spines; return the parts, (spines, n, n).
 
-    For even tau, a leaf has at most tau units of demand at each spine. PlanError names a leaf that asks for
-    more than spines * tau.
+    `tau` is the number of links from a leaf to a spine. A leaf has at most tau units of demand at each spine
+    if tau is even, tau + 1 if tau is odd. PlanError names a leaf that asks for more than spines * tau.
     """
     parts = even_split(symmetric_split(check_leaves(leaves, spines * tau)), spines)
     return parts + parts.transpose(0, 2, 1)
@@ -48,7 +48,7 @@ def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None 
 def pod_centric_split(
     leaves: Ints, leaves_per_pod: int, counts: Ints, rng: np.random.Generator | None = None
 ) -> Ints:
-    """Return the part of a demand between n leaves that each spine carries, (spines, n, n).
+    """Divide a symmetric demand between n leaves among the spines; return the parts, (spines, n, n).
 
     This baseline ignores leaves. Each unit of demand between two Pods takes one of the circuits between them;
     `counts`, (spines, P, P), is the number of circuits by spine and Pods. Inside a Pod, units take the spines

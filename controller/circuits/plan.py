@@ -61,11 +61,12 @@ def check_maps(maps: Ints, shape: tuple[int, ...]) -> None:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CircuitPlan:
-    """Circuits of all groups: `maps[h, k, i] = j` for pair k of group h, (H, K/2, P).
+    """Circuits of all groups: in group h, pair k of optical switches joins Pod i to Pod `maps[h, k, i]`.
 
-    controller.circuits.pairs describes the maps of one group. `counts[h, i, j]`, (H, P, P), is the number of
-    circuits between spines h of Pods i and j, whichever of the two uses its even port. `moves` counts the
-    changes against the previous plan; without a previous plan, all circuits are added.
+    `maps` has shape (H, K/2, P); controller.circuits.pairs describes the maps of one group.
+    `counts[h, i, j]`, (H, P, P), is the number of circuits between spines h of Pods i and j, from an even
+    port of either spine. `moves` counts the changes against the previous plan; without a previous plan, all
+    circuits are added.
     """
 
     counts: Ints

@@ -49,7 +49,7 @@ _HASHED_BYTES = 5
 # Bits of the CRC-32 that form the hash.
 _HASH_MASK = 0xFFFF
 
-# LPH.length counts blocks of 32 flits (at most 16 blocks), flits of 20 bytes, and bytes.
+# LPH.length has three parts: blocks of 32 flits (below 16), remaining flits of 20 bytes, remaining bytes.
 _FLIT_BYTES, _BLOCK_FLITS, _MAX_BLOCKS = 20, 32, 16
 
 

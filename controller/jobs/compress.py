@@ -138,7 +138,7 @@ def _partition(weights: Floats, levels: int) -> tuple[float, Ints]:
 
 
 def best_cut(weights: Floats, levels: int) -> Ints:
-    """Return the levels with the largest total weight between levels and no inverted priority, by trying all.
+    """Return the best level of each job, found by trying all assignments: largest cut, no inverted priority.
 
     Raises:
         PlanError: `levels` is below 1, or there are more than two million assignments.

@@ -20,7 +20,7 @@ _ROWS = 1 << 17
 
 @final
 class Subscribers(Mapping[str, tuple[str, ...]]):
-    """Sources with a path over each link, or over a parallel link, in the order of the fabric's nodes.
+    """Sources by link: each with a path over the link or a parallel link, in the order of the fabric's nodes.
 
     `paths` has all candidates, and the standby paths. Candidates that carry no traffic count as well: a
     source that has moved to another candidate must learn when that candidate fails too.

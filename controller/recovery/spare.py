@@ -150,7 +150,7 @@ class SparePool:
         return bool(ends) and all((end.node, end.port) in self._dark for end in ends)
 
     def lost_side(self, node: str) -> Side | None:
-        """Return the side on which an endpoint needs a working link but has none, if there is such a side."""
+        """Return the side, "domain" or "network", on which an endpoint has no working link, if any."""
         return cut_from(self._fabric, node, self.down)
 
     def is_lost(self, node: str) -> bool:

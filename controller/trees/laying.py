@@ -95,7 +95,7 @@ def _tree(fabric: Fabric, root: str, children: Mapping[str, tuple[str, ...]], us
 
 
 def _below(root: str, below: Neighbours, reached: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
-    """Return the children of each switch below a root; a member joins by the first path to it."""
+    """Return the children of each switch in the tree below a root, over the first path to each member."""
     children: dict[str, tuple[str, ...]] = {}
     waiting = deque([(root, reached[root])])
     while waiting:

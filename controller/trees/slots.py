@@ -51,7 +51,7 @@ class Allotment:
 
 @final
 class SlotPool:
-    """Free cells of all switches, and the number of the last block of each switch."""
+    """Gives cells of switches to trees, and block numbers that their switches have not used before."""
 
     def __init__(self, cells: int = CELLS) -> None:
         self._cells = cells

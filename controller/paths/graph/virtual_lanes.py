@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual lanes that routes need: under the turn rules, and if each path keeps one lane (a layer).
+"""Count the virtual lanes needed by routes: under the turn rules, or with one lane for each path (a layer).
 
 An assignment to layers gives every path one lane for all its hops. The channel dependency graph of each lane
-is acyclic: LASH (Skeie, Lysne, Theiss, IPDPS 2002) and DFSSSP (Domke, Hoefler, Nagel, IPDPS 2011). The
-number of layers serves for comparison. It is that of first fit: each path in turn takes the first layer that
-stays acyclic.
+is acyclic: LASH (Skeie, Lysne, Theiss, IPDPS 2002) and DFSSSP (Domke, Hoefler, Nagel, IPDPS 2011). For
+comparison, layers are counted by first fit: each path in turn takes the first layer that stays acyclic.
 """
 
 from collections import Counter

@@ -70,13 +70,13 @@ def overflow_paths(
     shortest: Sequence[Path],
     load: PlannedLoad,
 ) -> list[Path] | None:
-    """Return a path for each bucket in `lost`, those with a failed path; None if longer paths do not help.
+    """Return a path for each bucket in `lost`; None if longer paths do not help.
 
-    Longer paths do not help if equal use of the shortest paths loads the busiest hop about as little, if
-    the buckets in `lost` carry no planned bytes, if there is no shortest path or six of them, or if the
-    source uses no longer paths. The search is among the shortest paths and the permitted paths of up to one
-    hop more, at least three hops. Each bucket in turn takes the path whose busiest hop has the least load,
-    the bytes of the bucket included.
+    Longer paths do not help if an even split over the shortest paths loads the busiest hop about as little,
+    if the buckets in `lost` carry no planned bytes, if there is no shortest path or six or more, or if the
+    source uses no longer paths. The candidates are the shortest paths, and permitted paths with one more hop
+    or up to three hops. Each bucket in turn takes the path whose busiest hop then has the least load, the
+    bytes of the bucket included.
 
     Args:
         choice: Permitted paths over the links that work.
