@@ -28,7 +28,7 @@ def check_constant(kind: int, table: TableLayout, entry: p4r.TableEntry) -> None
 
 
 def check_direct(table: TableLayout, entry: p4r.TableEntry) -> Rates | None:
-    """Refuse direct resources missing in the table or the engine; return the rates of a meter_config."""
+    """Return the rates in an entry's meter_config, if any; check its idle timeout, counter and meter data."""
     if entry.idle_timeout_ns or entry.HasField("time_since_last_hit"):
         if not table.ageing:
             raise Refusal(_INVALID, f"table {table.name!r} has no idle timeout")

@@ -87,17 +87,17 @@ class Strings:
 @final
 @dataclass(frozen=True, slots=True)
 class StringCell:
-    """Type of a register whose cells of `bits` bits controllers see as strings."""
+    """Type of a register with cells of `bits` bits, which controllers see as strings."""
 
     bits: int
     strings: Strings
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
-        """Return the message of the next leaf."""
+        """Take the next number from `leaves`, and return the message with its string."""
         return p4d.P4Data(bitstring=self.strings.text_of(next(leaves)))
 
     def decode(self, data: p4d.P4Data, what: str) -> int:
-        """Return the number of a message; a Refusal, naming `what`, if the message has another type."""
+        """Return the number of the string in a message; a Refusal, naming `what`, for another type."""
         if not data.HasField("bitstring"):
             given = data.WhichOneof("data") or "unset"
             raise Refusal(rpc_code.INVALID_ARGUMENT, f"{what}: the data must be a bitstring, not {given}")

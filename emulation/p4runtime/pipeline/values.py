@@ -87,7 +87,7 @@ def _out_of_range(value: bytes, room: str, what: str) -> Refusal:
 
 
 class ValueType(Protocol):
-    """A P4 type, with the conversion of its values to P4Runtime messages."""
+    """A P4 type and the conversion of its values to P4Runtime messages; a leaf is one number of a value."""
 
     @property
     def widths(self) -> tuple[int | None, ...]:
@@ -95,7 +95,7 @@ class ValueType(Protocol):
         ...
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
-        """Take the type's leaves from the iterator, and return their message in canonical form."""
+        """Take the leaves of a value from the iterator, and return its message in canonical form."""
         ...
 
 
@@ -177,21 +177,21 @@ class Number:
 
     @property
     def widths(self) -> tuple[int | None, ...]:
-        """Width in bits of the single leaf; None for a translated type."""
+        """Width in bits of the number, the only leaf; None for a translated type."""
         return (None if self.translated else self.bits,)
 
     def pack(self, number: int) -> bytes:
-        """Return the bytestring of a leaf."""
+        """Return the bytestring of a number."""
         if not self.signed:
             return number.to_bytes((number.bit_length() + 7) // 8 or 1)
         return signed_bytes(number - (number >> (self.bits - 1) << self.bits))
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
-        """Return the message of the next leaf, in canonical form."""
+        """Take the next number from `leaves`, and return its message in canonical form."""
         return p4d.P4Data(**{self.kind: self.pack(next(leaves))})  # pyright: ignore[reportArgumentType]
 
     def decode(self, data: p4d.P4Data, what: str) -> int:
-        """Return the leaf of a message; a Refusal, naming `what`, if the message has another type."""
+        """Return the number in a message; a Refusal, naming `what`, if the message has another type."""
         given = data.WhichOneof("data")
         if given != self.kind:
             raise Refusal(
