@@ -57,7 +57,7 @@ class ControlReport:
 class ControlLoop:
     """Drives a `NodeController` for each node of the plan on a testbed.
 
-    `mode` is the spread of notices of a failed link: direct messages or flooding. A change of carrier is
+    `mode` chooses how notices of a failed link spread: directly or by flooding. A change of carrier is
     detected after `detect_ps`; a reaction takes effect `processing_ps` later. Notices are acknowledged, and
     repeated after `repeat_ps` without an acknowledgement; without `repeat_ps` they are sent once.
     With `hellos`, a port counts as up only while its two ends hear each other, from start() on.

@@ -32,7 +32,7 @@ _MOST_CROSSING = 1 / 8
 
 
 def partitions_for(fabric: Fabric, threads: int, demand: Mapping[tuple[str, str], float]) -> Sequence[int]:
-    """Return the partition number of each node, in order, for a demand in bytes by pair of nodes."""
+    """Return the partition number of each node, in node order; `demand` is bytes by pair of nodes."""
     parts = partitions(fabric, partition_count(fabric, threads))
     if threads == 1:
         part = dict(zip((node.name for node in fabric.nodes), parts, strict=True))
@@ -49,7 +49,7 @@ def partition_count(fabric: Fabric, threads: int) -> int:
 
 
 def partitions(fabric: Fabric, count: int) -> Sequence[int]:
-    """Return the partition number of each node, in order, below `count`.
+    """Return the partition number, below `count`, of each node, in node order.
 
     Nodes joined by links with less than a certain delay stay together: the longest delay with which all
     partitions have similar work. A partition may be empty. Results of a run do not depend on partitions.

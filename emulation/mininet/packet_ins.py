@@ -26,7 +26,7 @@ class PacketIns:
         os.close(self._wake)
 
     def fileno(self) -> int:
-        """Return the descriptor, readable while nodes wait."""
+        """Return the descriptor; it is readable while the queue has nodes."""
         return self._wake
 
     def arrived(self, node: str) -> None:
@@ -35,7 +35,7 @@ class PacketIns:
         os.eventfd_write(self._wake, 1)
 
     def take(self) -> Iterator[str]:
-        """Yield the waiting nodes, in order of arrival."""
+        """Remove and yield all nodes in the queue, in order of arrival."""
         os.eventfd_read(self._wake)
         while self._nodes:
             yield self._nodes.popleft()

@@ -23,7 +23,7 @@ def is_reference(text: str) -> bool:
 
 
 def load(reference: str) -> Any:
-    """Return the value FILE.py:NAME; TopologyError when the file cannot be run or lacks the name."""
+    """Return the value named by FILE.py:NAME; TopologyError if the file cannot be run or lacks the name."""
     file, _, name = reference.rpartition(":")
     if not is_reference(reference):
         raise TopologyError(

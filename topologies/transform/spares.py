@@ -115,9 +115,9 @@ def replaced(fabric: Fabric, replacement: Replacement) -> Fabric:
 
 
 def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | None:
-    """Return the side on which an endpoint with a NIC has no working link; None if there is no such side.
+    """Return the side, "domain" or "network", on which an endpoint has no working link, if any.
 
-    None also for a node without NIC. `down` are names of failed links.
+    None for a node without a NIC. `down` are names of failed links.
     """
     node = fabric.node(name)
     nics = nic_ports(node)

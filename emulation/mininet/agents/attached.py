@@ -48,7 +48,7 @@ class HostProcesses(Protocol):
         ...
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host the buckets with changed routes, by destination CNA."""
+        """Tell a host which buckets have changed routes, by destination CNA."""
         ...
 
     def set_level(self, node: str, level: int) -> None:
@@ -224,7 +224,7 @@ class Agents:
             seat.on_done(node)
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent the buckets moved off a failed link or silent path, by destination CNA."""
+        """Tell a node's agent which buckets have left a failed link or silent path, by destination CNA."""
         if self._begun and node in self._seats and self._seats[node].agent is not None:
             self._population.reroute(node, lost)
 

@@ -135,19 +135,19 @@ class Population:
         return self._checked(message, "reports")
 
     def array(self, node: str, report: Report) -> Array:
-        """Return a host's array, after reports()."""
+        """Return a host's array; call reports() first."""
         return np.frombuffer(bytearray(self.content(node, report)), np.dtype(report.dtype))
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the tree member last replaced at a host, after reports()."""
+        """Return the array of the tree member last replaced at a host; call reports() first."""
         return np.frombuffer(bytearray(self.replaced_content(node, report)), np.dtype(report.dtype))
 
     def content(self, node: str, report: Report) -> bytes:
-        """Return the bytes of a host's array, after reports()."""
+        """Return the bytes of a host's array; call reports() first."""
         return os.pread(self._memory, report.nbytes, Job.array_at(self._index[node]))
 
     def replaced_content(self, node: str, report: Report) -> bytes:
-        """Return the bytes of the array of replaced_array(), after reports()."""
+        """Return the bytes of the array of replaced_array(); call reports() first."""
         return os.pread(self._memory, report.replaced_nbytes, Job.replaced_at(self._index[node]))
 
     def _take(self) -> tuple[Any, ...]:

@@ -230,7 +230,7 @@ class Worker:
         """
         seats = [seat for seat in self._seats if not isinstance(seat.agent, Idle)]
         schedules = {id(seat.schedule): seat.schedule for seat in seats if seat.schedule is not None}.values()
-        # No rests if an agent has no schedule: it may measure how long its own frames take.
+        # The driver does not rest if an agent has no schedule: such an agent may time its own frames.
         judged = all(seat.schedule is not None for seat in seats)
         steps = max((schedule.steps for schedule in schedules), default=1)
         limit = min(MAX_LATE_P99, MAX_LATE_CHAIN / max(1, steps)) if judged else 0.0

@@ -220,7 +220,7 @@ class LocalConnections:
         if link.name not in self._taps:
             endpoint, _ = _endpoints(link)
             self._taps[link.name] = self._cross_connect.tap(endpoint, ETHERTYPE, RECENT_FRAMES)
-        # Frames that the inner side at the first end sends have come from the second end.
+        # The tap is at the inner interface of the first end; frames sent by it come from the second end.
         return self._taps[link.name].take()
 
     def forget(self, link: Link) -> None:

@@ -101,7 +101,7 @@ class SlicedGraph:
 def lower(jobs: Sequence[JobGraph], members: Sequence[str], slice_elements: int) -> SlicedGraph:
     """Return the graphs of jobs as slices and tasks; rank r is the node `members[r]`.
 
-    GraphError if a graph has too many levels, EmulationError if an array or its cells are too many.
+    GraphError if a graph has too many levels, EmulationError if an array has too many cells.
     """
     ranks = {name: rank for rank, name in enumerate(members)}
     used = [0] * len(members)

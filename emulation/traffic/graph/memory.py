@@ -110,7 +110,7 @@ def place(graph: Graph, ranks: Mapping[str, int], order: Sequence[int], used: li
 
 
 def set_windows(movements: Iterable[Movement], used: Sequence[int]) -> list[int]:
-    """Give every window a virtual range behind the array; return the end of all ranges of each rank."""
+    """Give each window a virtual range behind its source's array; return the end of each rank's ranges."""
     ends = [*used]
     for movement in movements:
         if movement.read == _WINDOW:

@@ -268,7 +268,7 @@ class Parts:
         )
 
     def _slices_of(self, rank: int) -> _engine.Slices:
-        """Return the engine's table of a rank's slices; ranks with one `SliceTable` share it."""
+        """Return the engine's table of a rank's slices; ranks with the same `SliceTable` share it."""
         table = self._sliced.table_of(rank)
         if id(table) not in self._slices:
             self._slices[id(table)] = _engine.Slices(
