@@ -102,7 +102,7 @@ def _schedule(
 
 
 def _sliced(schedule: Schedule, call: Call, wanted: Collective) -> SlicedTraffic:
-    """Return the slices of a schedule counted in items; reductions use the operation of the call."""
+    """Return the slices of a schedule whose lengths count items; reductions use the call's operation."""
     transfers = tuple(
         replace(
             transfer,

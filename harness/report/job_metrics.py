@@ -137,7 +137,7 @@ def _times_us(run: VariantRun) -> dict[str, float | None]:
 
 
 def _reference(variant: Variant, among: list[Variant]) -> Variant | None:
-    """Return the first variant without faults and otherwise with the same settings; None without any."""
+    """Return the first variant without faults whose other settings equal those of `variant`, if any."""
     if not variant.faults:
         return None
     settings = _settings(variant)

@@ -209,7 +209,7 @@ def _busiest_ps(fabric: Fabric, plan: Plan, demand: Mapping[tuple[str, str], int
 
 
 def _loads(ready: Prepared, switch: SwitchKind) -> list[_Load]:
-    """Return the load of each job, or of the memory pool."""
+    """Return the processor load of each job, and of the memory pool."""
     length = {pair: fmean(map(len, paths)) for pair, paths in ready.plan.routes.items() if paths}
     responses = 1 + 1 / ready.transport.ack_every
     loads = []

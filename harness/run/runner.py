@@ -43,7 +43,7 @@ from topologies.transform.spares import has_spares
 
 __all__ = ["Pace", "Progress", "Run", "control_loop", "observe", "run"]
 
-# Number of timeline bins until the lower bound of a run's time; slower runs have more bins.
+# Timeline bins from 0 to the lower bound of a run's time; a slower run has more bins of the same width.
 BINS = 48
 
 # For runs in real time: real seconds between two checks of progress, and the longest time without progress.
@@ -285,9 +285,9 @@ def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testb
 
 
 def control_loop(ready: Prepared, up: Booted, jobs: Jobs | PoolRun | None) -> ControlLoop:
-    """Return the controllers of a variant on the booted testbed `up`.
+    """Return the control loop of a variant on the booted testbed `up`.
 
-    Without `jobs`, spares and circuits have no controller.
+    Without `jobs`, spares and circuits are not controlled.
     """
     link, control = ready.variant.link, ready.variant.control
     hellos = None

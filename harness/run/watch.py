@@ -74,7 +74,7 @@ class WatchedRun:
 
     @property
     def ready(self) -> Prepared:
-        """The prepared variant; its faults include the faults by hand."""
+        """The prepared variant; its faults include faults applied by hand so far."""
         return self._ready
 
     @property
@@ -154,6 +154,6 @@ def fault_by_hand(keys: Mapping[str, Any], now_ps: int) -> Fault:
 
 
 def _resolved(ready: Prepared, fault: Fault) -> TestbedFault:
-    """Return `fault` with its target in the fabric: the last entry of `ready.faults` equal to it."""
+    """Return the last fault of `ready.faults` equal to `fault`; its target is resolved in the fabric."""
     alone = ready.with_faults((fault,)).faults[0]
     return next(other for other in reversed(ready.faults) if other == alone)

@@ -63,17 +63,17 @@ def raise_walls(readable: Sequence[str], *, connections: int | None = None) -> l
 
 
 def _without_sockets(calls: Architecture) -> list[bytes]:
-    """Refuse all sockets, and pairs that could send to an address."""
+    """Return a filter that refuses all sockets, and all socket pairs except Unix streams."""
     return [_step(_EQUAL, calls.socket, 0, 1), _step(_RETURN, _ERRNO | errno.EPERM), *_pairs(calls)]
 
 
 def _stream_sockets(calls: Architecture) -> list[bytes]:
-    """Refuse all sockets but Unix stream sockets: other kinds send to an address without a connection."""
+    """Return a filter that refuses all sockets except Unix streams: others can send without a connection."""
     return [*_only_streams(calls.socket), *_pairs(calls)]
 
 
 def _with_listener(calls: Architecture) -> list[bytes]:
-    """Allow Unix stream sockets, and hold each `connect` for the listener."""
+    """Return a filter that allows Unix stream sockets, and holds each `connect` for the listener."""
     return [*_stream_sockets(calls), _step(_EQUAL, calls.connect, 0, 1), _step(_RETURN, _NOTIFY)]
 
 
@@ -82,7 +82,7 @@ def _pairs(calls: Architecture) -> list[bytes]:
 
 
 def _only_streams(call: int) -> list[bytes]:
-    """Refuse a call with a family and a type of socket unless they are Unix and stream."""
+    """Return a filter that refuses a call unless its family and type of socket are Unix and stream."""
     return [
         _step(_EQUAL, call, 0, 7),
         _step(_LOAD, _ARGUMENTS_AT),
