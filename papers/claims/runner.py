@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running of the checks of a file of claims by the engine of sweeps: each figure once, resumed, in parallel.
+"""Run the checks of a file of claims, in parallel; compute each figure once, also if a run is resumed.
 
 checks -> tasks by key -> carry_out(tasks, stored figures, executor) -> rows, check by check in order
 """

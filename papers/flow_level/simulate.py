@@ -106,7 +106,7 @@ class Outcome:
 
     @property
     def throughput(self) -> float:
-        """NPU-seconds that jobs need alone, as a share of all from the first arrival to the last end."""
+        """NPU-seconds of jobs run alone, as a share of all NPU-seconds from first arrival to last end."""
         if not self.jobs:
             return 0.0
         span = max(job.end for job in self.jobs) - min(job.arrival for job in self.jobs)

@@ -138,7 +138,7 @@ def _distinct(ways: Ints, values: Ints, count: int) -> Ints:
 
 
 def step(work: Workload, kind: Kind, seed: int = 0, hashing: Hashing = "per-tier") -> float:
-    """Return the time of a step, divided by its time if flows share only the ports of NICs."""
+    """Return the time of a step, as a multiple of its time if only ports of NICs limit the flows."""
     pod = Pod(work.shape, hashing)
     source, target = rings(work)
     values = lbs(pod, source, target, kind, np.random.default_rng(seed))

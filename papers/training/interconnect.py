@@ -69,7 +69,7 @@ Group = tuple[tuple[str, int], ...]
 
 
 class Use(StrEnum):
-    """Use of a resource: a line's direct links, direct links with one-hop detours, or a switch's port."""
+    """Use of a resource by a route: direct links of a line, direct links and one-hop detours, or a port."""
 
     direct = "direct"
     detour = "detour"
@@ -79,7 +79,7 @@ class Use(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A resource on a route, and the kind of its use, which decides its load."""
+    """A resource (a group of lanes) on a route, and how the route uses it; the use decides the load."""
 
     resource: str
     use: Use

@@ -208,9 +208,9 @@ def _unknown(study: Study) -> Iterable[tuple[Location, str]]:
 @final
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The fastest iteration of a model and length on an interconnect.
+    """The fastest iteration of a model with a sequence length on an interconnect.
 
-    `inward` is the time of the same layout with its axes placed in the reverse order, divided by this time.
+    `inward` is the time of the same layout with DP innermost and TP outermost, divided by the fastest time.
     """
 
     best: timing.Iteration
@@ -239,7 +239,7 @@ class Finding:
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a study: the best layout for each (reading, variant, model, length), in `cells`."""
+    """Result of a study: `cells` has the best layout by (reading, variant, model, sequence length)."""
 
     study: Study
     cells: Mapping[tuple[str, str, str, str], Cell]
@@ -258,7 +258,7 @@ class Outcome:
             reading: key of READINGS.
             variant: name of the variant.
             models: models of the mean; all if None.
-            sequences: lengths of the mean; all if None.
+            sequences: sequence lengths of the mean; all if None.
             against: name of the other variant; the baseline if None.
         """
         other = against or self.study.baseline

@@ -70,7 +70,7 @@ def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], lis
 
 
 def _later(ran: dict[Mode, list[NotificationReport]], delays: Delays) -> Measured:
-    """Return the time of flooding to the last repaired source, divided by the time of direct notification."""
+    """Return flooding's propagation time to the last source, as a multiple of direct notification's."""
     bare = {mode: max(propagation_ps(told, delays) for told in ran[mode]) for mode in MODES}
     whole = {mode: max(told.repaired_ps for told in ran[mode]) for mode in MODES}
     ratio = whole["flooding"] / whole["direct"]

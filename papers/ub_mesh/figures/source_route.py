@@ -29,7 +29,7 @@ def source_route(note: Progress, *, inclusive: bool = False) -> Values:
 
 
 def _defined(ptr: int, bitmap: int, *, inclusive: bool) -> int | str:
-    """Return the decision by the definition of the header, computed from a string of bits."""
+    """Return the instruction's index, "tables" or "refused", as the header's definition requires."""
     bits = f"{bitmap:012b}"
     if ptr > 11 or bits.count("1") > 6:
         return "refused"
