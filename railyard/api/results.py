@@ -232,10 +232,11 @@ class Result:
         """Return the extent of each fault: a record with numbers of affected nodes, table entries and ranks.
 
         Returns:
-            Records of variant, fault, fault_us, detected_by, detected_us and recovered_us (from the fault;
-            None if no node detected it, or rewrote entries), links, nodes_told, nodes_rewritten,
-            entries_rewritten, notices, jobs and ranks (that received nothing for some time), halted_jobs,
-            slower_jobs (by 0.5 % or more than without faults), stall_us (the longest time without data).
+            Records of variant, fault, fault_us, detected_by, detected_us (from the fault; None if no node
+            detected it by itself), recovered_us (from the fault to the last table write; None without one),
+            links, nodes_told, nodes_rewritten, entries_rewritten, notices, jobs and ranks (those without data
+            for some time), halted_jobs, slower_jobs (0.5 % or more slower than without faults), stall_us (the
+            longest time without data).
         """
         chosen = self._chosen(variant)
         return [row for row in blasts_of(self.scenario, self.runs) if row["variant"] in chosen]

@@ -172,7 +172,7 @@ def _share(rank: Mapping[str, Any], key: str) -> float:
 
 
 def _operations(operations: Sequence[Mapping[str, Any]]) -> str:
-    """Return a table of operations by kind and size, as their first member saw them."""
+    """Return a table of operations by kind, bytes and members: count, and durations at the first member."""
     groups: dict[tuple[str, int, int], list[float]] = {}
     for operation in operations:
         if operation["rank"] == operation["group"][0] and operation["ended_us"] is not None:

@@ -31,7 +31,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of verbs, with help in the form of `Command`."""
+    """A group of verbs; its help shows parameters as the help of a `Command` does."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters in the form for help and manual page."""
