@@ -96,8 +96,8 @@ def test_a_port_without_a_link_is_refused(write: Callable[[str], Path]) -> None:
 @pytest.mark.parametrize(
     ("link", "message"),
     [
-        ("{ports: {gpu0->rail0: {queues: {data: {frames: 1}}}}}", "give `queues:` for all links"),
-        ("{ports: {gpu0->rail0: {ecn: {first_frames: 1, last_frames: 2}}}}", "give `ecn:` for all links"),
+        ("{ports: {gpu0->rail0: {queues: {data: {frames: 1}}}}}", "set `queues:` for all links"),
+        ("{ports: {gpu0->rail0: {ecn: {first_frames: 1, last_frames: 2}}}}", "set `ecn:` for all links"),
         (f"{TRIM[:-1]}, ports: {{gpu0->rail0: {{}}}}}}", "give `queues:` or `ecn:`"),
         (
             f"{TRIM[:-1]}, ports: {{gpu0->rail0: {{queues: {{data: {{pfc: {{xoff_bytes: 4096}}}}}}}}}}}}",
