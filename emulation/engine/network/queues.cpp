@@ -213,7 +213,10 @@ void Queues::forward(Partition& p, FrameHandle frame, Index<Switch> switch_index
     const bool to_cpu = port == parts_.switches[switch_index]->cpu_port();
     const auto& ports = parts_.links.out_of(switch_index);
     if (!to_cpu && port < ports.size() && ports[port] && frame->vl < kPriorities) {
-        frame->vl = parts_.links.lanes.of(*frame);
+        const Lanes& lanes = parts_.links.lanes;
+        frame->vl = frame->pending && lanes.doubled()
+                        ? lanes.of(frame->vl, parts_.switches[switch_index]->pending_bit(*frame, lanes.bit()))
+                        : lanes.of(*frame);
         return enqueue(p, ports[port], std::move(frame), at_once);
     }
     // The CPU port and ports without a link have no queue.

@@ -74,6 +74,36 @@ void Switch::egress(FrameHandle frame, std::uint32_t port, const QueueRecord& qu
         Lease(*this)->run_egress(std::move(frame), port, queue, now, out);
 }
 
+bool Switch::pending_bit(const Frame& frame, std::uint32_t bit) const {
+    ASSERT(frame.pending && frame.phv != nullptr);
+    const auto bit_of_byte = [&frame](std::uint64_t at) {
+        return at / 8 < frame.stored && (frame.data()[at / 8] >> (7 - at % 8) & 1) != 0;
+    };
+    if (state_.program == nullptr || frame.phv->epoch != state_.epoch) return bit_of_byte(bit);
+    const auto& slots = frame.phv->slots;
+    std::uint64_t left = bit;
+    for (const Index<Header> number : state_.program->deparser) {
+        const Header& header = state_.program->headers[number];
+        if (slots[header.valid] == 0) continue;
+        std::uint64_t at = 0;  // position of the field in its header
+        for (const Field& field : header.fields) {
+            const std::uint64_t bits = field.variable ? slots[field.slot - 1u] : field.bits;
+            if (left >= bits) {
+                left -= bits;
+                at += bits;
+                continue;
+            }
+            if (field.slot == kNoSlot) {
+                const std::uint64_t base = slots[header.base()];
+                return base != 0 && bit_of_byte(8 * (base - 1) + at + left);
+            }
+            const std::uint64_t from_lowest = bits - 1 - left;
+            return (slots[field.slot + from_lowest / 64] >> from_lowest % 64 & 1) != 0;
+        }
+    }
+    return bit_of_byte(8 * std::uint64_t{frame.phv->parsed} + left);
+}
+
 void Switch::trace(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out,
                    std::vector<TraceStep>& steps) {
     struct Follow {

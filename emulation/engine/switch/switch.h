@@ -37,6 +37,9 @@ class Switch {
     bool reads_queue() const { return state_.program != nullptr && state_.program->reads_queue; }
     void ingress(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out);
     void egress(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out);
+    // Return a bit of the packet that a pending frame would be without egress, counted from the most
+    // significant bit of its first byte. The headers of a pending frame are fields, not yet bytes.
+    [[nodiscard]] bool pending_bit(const Frame& frame, std::uint32_t bit) const;
 
     // Run process(), and append a step for each note of a traced program to `steps`.
     void trace(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out,

@@ -18,7 +18,7 @@ namespace railyard {
 class Lanes {
    public:
     // Give every priority two lanes. Bit `bit` of a frame, counted from the most significant bit of its first
-    // byte, selects the lane; pending frames take the first. vls[2 * priority + lane] is the VL's number.
+    // byte, selects the lane. vls[2 * priority + lane] is the VL's number.
     // invalid_argument if `vls` is not a permutation of 0 to kVls - 1.
     void set(std::uint32_t bit, const std::vector<int>& vls) {
         std::vector<int> sorted = vls;
@@ -39,14 +39,18 @@ class Lanes {
         if (lane == vls_.end()) return std::nullopt;
         return static_cast<std::uint8_t>(lane - vls_.begin());
     }
-    // Return the lane of a frame whose `vl` is a priority set by the switch.
+    // Bit of a frame that selects the lane; 0 if priorities have one lane.
+    [[nodiscard]] std::uint32_t bit() const { return bit_.value_or(0); }
+    // Return the lane of a frame whose `vl` is a priority set by the switch, and which is not pending.
     [[nodiscard]] std::uint8_t of(const Frame& frame) const {
         if (!bit_) return frame.vl;
-        ASSERT(frame.vl < kPriorities);
         const std::uint32_t at = *bit_ / 8;
-        const bool second =
-            !frame.pending && at < frame.length && (frame.byte(at) >> (7 - *bit_ % 8) & 1) != 0;
-        return static_cast<std::uint8_t>(2 * frame.vl + second);
+        return of(frame.vl, at < frame.length && (frame.byte(at) >> (7 - *bit_ % 8) & 1) != 0);
+    }
+    // Return the lane of a priority; `second`: the frame's bit is set.
+    [[nodiscard]] std::uint8_t of(std::uint8_t priority, bool second) const {
+        ASSERT(priority < kPriorities);
+        return static_cast<std::uint8_t>(doubled() ? 2 * priority + second : priority);
     }
     // Return the priority of a lane, as programs see it.
     [[nodiscard]] std::uint8_t priority_of(std::uint8_t lane) const {

@@ -111,6 +111,30 @@ def test_settings_of_ports_that_make_no_sense(write: Callable[[str], Path], link
         load(write(text.replace("LINK", link)))
 
 
+@pytest.mark.parametrize(
+    ("link", "congestion"),
+    [("queues: {data: {pfc: {xoff_bytes: 4096}}}", "dcqcn"), ("credit_bytes: 8192", "fixed")],
+)
+def test_frames_that_are_marked_change_lanes_before_they_wait(
+    write: Callable[[str], Path], link: str, congestion: str
+) -> None:
+    """Programs that mark write headers when a frame leaves its queue, and the queue is that of the new lane.
+
+    In the old lane, detours over an NPU wait for each other in a circle, which the turn rules exclude.
+    """
+    text = f"""\
+name: lanes
+topology: {{name: full-mesh, dims: [8]}}
+collective: {{kind: all-to-all, elements: 294912, payload_bytes: 4096}}
+routing: {{strategy: oblivious, peers: job}}
+link: {{{link}, ecn: {{first_frames: 2, last_frames: 8, percent: 10}}}}
+transport: {{ack_every: 1, congestion: {congestion}}}
+"""
+    (only,) = run(prepare(*load(write(text))), 1).runs.values()
+    assert only.observation.deadlock is None
+    assert only.observation.correct_nodes == 8
+
+
 def test_headers_of_many_senders_do_not_keep_data_from_its_link(write: Callable[[str], Path]) -> None:
     """Fifteen fixed windows of frames hardly longer than their headers: data goes ahead after ten headers."""
     members = [f"gpu{2 * rank}" for rank in range(16)]
