@@ -33,7 +33,7 @@ from harness.run.planning.serdes_lanes import LaneMove, allocate_lanes
 from harness.run.programs.network_header import check_credits, check_network_header
 from harness.run.programs.own_cells import check_cells, own_cells
 from harness.run.programs.own_program import BUILT_IN, OwnPrograms, own_programs
-from harness.run.transport import transport_for
+from harness.run.transport import transport_for, with_queueing
 from harness.scenario.cell_metrics import cell_metric
 from harness.scenario.document import Document, Location
 from harness.scenario.link import PortSettings
@@ -196,6 +196,7 @@ def prepare(
                 (*at, "routing"),
                 partial(_plan, fabric, variant, jobs, chosen.strategy),
             )
+        transport = with_queueing(transport, variant, plans[same], jobs)
         with_line((*at, "routing"), partial(_check_trees, plans[same], jobs))
         payloads = [job.collective.payload_bytes for job in jobs]
         header, marks = variant.link.network_header, variant.link.marking is not None

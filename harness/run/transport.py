@@ -5,6 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
+import numpy as np
+
+from controller.plan.path_columns import PairColumns
+from controller.plan.plan import Plan
 from controller.schemes.registry import Routing
 from controller.tables.groups import lb_selects_path
 from emulation.traffic.frames.wire import ACK_BYTES, DATA_HEADER_BYTES, SRH_BYTES
@@ -13,11 +17,16 @@ from emulation.traffic.host.path_choice import SprayChoice
 from emulation.traffic.host.transport import MAX_PATH_WINDOW, TransportParameters
 from harness.errors import ScenarioError
 from harness.run.collectives.connections import sources_know_paths
-from harness.run.planning.job_plan import JobPlan
+from harness.run.planning.job_plan import JobPlan, demand_of
 from harness.scenario.schema import Variant
 from topologies import Fabric
+from topologies.model.columns import columns
 
-__all__ = ["path_facts", "transport_for"]
+__all__ = ["path_facts", "queueing_ps", "transport_for", "with_queueing"]
+
+# Ratio of two waits up to which measured round trips allow for both: timeouts of sources that know their
+# paths begin this many times above the longest round trip.
+_UNEVEN = 1.5
 
 
 def transport_for(
@@ -81,15 +90,75 @@ def transport_for(
     )
 
 
+def with_queueing(
+    transport: TransportParameters, variant: Variant, plan: Plan, jobs: Sequence[JobPlan]
+) -> TransportParameters:
+    """Return the parameters with timeouts that cover the wait of full windows for slow links of switches.
+
+    Peers behind fast links answer first, and their round trips are too short a timeout for the others, whose
+    frames wait for a spine. Timeouts that the scenario gives do not change, nor those of queues that lose
+    frames.
+    """
+    if variant.transport.min_rto_us is not None or variant.link.lossy:
+        return transport
+    wait = queueing_ps(plan, jobs, transport.window)
+    if not wait:
+        return transport
+    members = dict.fromkeys(name for job in jobs for name in job.members)
+    wait += transport.ack_delay_ps + path_facts(plan.fabric, members, _frame_bytes(jobs)).base_rtt_ps
+    initial = transport.initial_rto_ps
+    if "initial_rto_us" in variant.transport.model_fields_set:
+        wait = min(wait, initial)
+    return replace(
+        transport,
+        initial_rto_ps=max(initial, wait),
+        min_rto_ps=max(transport.min_rto_ps, wait),
+        path_rto_ps=max(transport.path_rto_ps, wait),
+    )
+
+
+def queueing_ps(plan: Plan, jobs: Sequence[JobPlan], window: int) -> int:
+    """Return the longest time in ps that a link of a switch takes for full windows of all its pairs.
+
+    0 if all windows wait about as long: then no switch is oversubscribed, and no endpoint has a fast link to
+    one switch and a slow link to another.
+    """
+    routes, table = plan.route_columns, columns(plan.fabric)
+    switch = np.array([node.is_switch for node in plan.fabric.nodes])
+    demand = demand_of(jobs)
+    if not demand or not switch.any():
+        return 0
+    sent = PairColumns.of(plan.fabric, demand)
+    numbers, volumes = routes.paths.pairs.numbers(sent), np.array([demand[pair] for pair in sent.names()])
+    payload = max(job.collective.payload_bytes for job in jobs)
+    frames = np.minimum(window, -(-volumes[numbers >= 0] // payload))
+    numbers = numbers[numbers >= 0]
+    flying = frames[:, None] * plan.bucket_weights()[numbers] * _frame_bytes(jobs)
+    by_path = np.bincount(routes.buckets[numbers].ravel(), flying.ravel(), len(routes.paths.nodes))
+    used = np.flatnonzero(by_path)
+    hops = routes.paths.hops[used]
+    by_hop = np.repeat(by_path[used], (hops >= 0).sum(axis=1))
+    waiting = np.bincount(hops[hops >= 0], by_hop, len(table.rates))
+    rates = np.bincount(table.representative, table.rates, len(table.rates))
+    waits = 8e12 * waiting / np.maximum(rates, 1)  # by hop; parallel links count as their first hop
+    between = waits[switch[table.tails] & switch[table.heads]].max(initial=0.0)
+    leaving = ~switch[table.tails] & switch[table.heads] & (waits > 0)
+    slow, fast = np.zeros(len(switch)), np.full(len(switch), np.inf)
+    np.maximum.at(slow, table.tails[leaving], waits[leaving])
+    np.minimum.at(fast, table.tails[leaving], waits[leaving])
+    ends = max(slow.max(), waits[switch[table.tails] & ~switch[table.heads]].max(initial=0.0))
+    if between > _UNEVEN * ends or (slow > _UNEVEN * fast).any():
+        return round(float(max(between, ends)))
+    return 0
+
+
 def _congestion(fabric: Fabric, variant: Variant, jobs: Sequence[JobPlan]) -> CongestionChoice | None:
     """Return the congestion control of a variant; None for a fixed window on lossless links."""
     chosen = variant.transport.congestion
     if chosen is None and not variant.link.lossy and variant.transport.recovery == "selective":
         return None
-    payload = max((job.collective.payload_bytes for job in jobs), default=4096)
-    frame = payload + DATA_HEADER_BYTES + SRH_BYTES
     members = dict.fromkeys(name for job in jobs for name in job.members)
-    facts = path_facts(fabric, members, frame, trims=variant.link.trims)
+    facts = path_facts(fabric, members, _frame_bytes(jobs), trims=variant.link.trims)
     if chosen is None:
         return congestion_choice("fixed", {}, facts)
     if chosen.base_rtt_us is not None:
@@ -97,6 +166,12 @@ def _congestion(fabric: Fabric, variant: Variant, jobs: Sequence[JobPlan]) -> Co
     if chosen.rate_gbps is not None:
         facts = replace(facts, rate_bps=round(chosen.rate_gbps * 10**9))
     return congestion_choice(chosen.algorithm, chosen.params, facts)
+
+
+def _frame_bytes(jobs: Sequence[JobPlan]) -> int:
+    """Return the size of the largest data frame of the jobs."""
+    payload = max((job.collective.payload_bytes for job in jobs), default=4096)
+    return payload + DATA_HEADER_BYTES + SRH_BYTES
 
 
 def path_facts(fabric: Fabric, members: Iterable[str], frame_bytes: int, *, trims: bool = False) -> PathFacts:
