@@ -30,9 +30,10 @@ TOTALS = (
 )
 """Names of the totals of a tick. A total `job:NAME` for each job follows: data frames its members received.
 
-`sent`, `retransmitted` and `received` count data frames of all NPUs. The round trip of an NPU is the longest
-smoothed round trip of its connections. `rtt_ps` is the longest round trip of all NPUs; 90 % of the NPUs have
-a round trip of at most `rtt_p90_ps`.
+`sent`, `retransmitted` and `received` count data frames of all NPUs. A frame counts as sent once its
+connection has passed it to the interface, where it may wait: full windows are sent at time 0. The round trip
+of an NPU is the longest smoothed round trip of its connections. `rtt_ps` is the longest round trip of all
+NPUs; 90 % of the NPUs have a round trip of at most `rtt_p90_ps`.
 """
 
 # A run as short as its lower bound has _TICKS ticks. After each _TICKS_OF_WIDTH ticks their interval doubles.

@@ -64,7 +64,7 @@ function Overview({ page, scene }) {
       <dt>links</dt><dd>${count(scene.names.length)}${up < scene.names.length && `, ${count(up)} up`}</dd>
       ${tick && html`
         <dt>data that arrived</dt><dd>${size(total("delivered_bytes"))}</dd>
-        <dt>frames sent</dt><dd>${count(total("sent"))}</dd>
+        <dt>frames sent or queued to send</dt><dd>${count(total("sent"))}</dd>
         <dt>retransmitted</dt><dd>${count(total("retransmitted"))}</dd>
         <dt>notices</dt><dd>${count(total("notices"))}</dd>
         <dt>table entries rewritten</dt><dd>${count(total("entries_rewritten"))}</dd>`}
