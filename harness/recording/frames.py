@@ -12,7 +12,6 @@ from emulation.traffic.frames.values import CFG_CNA16, CFG_SOURCE_ROUTE, ETHERTY
 from emulation.traffic.frames.wire import ETHERNET_BYTES, SRH_BYTES
 from harness.errors import ScenarioError
 from harness.recording.records import Kind, Record, json_record
-from harness.run.prepare import Prepared
 from harness.run.watch import WatchedRun
 from topologies import End, Fabric
 from topologies.model.circuits import circuit_link, circuit_of
@@ -36,9 +35,8 @@ _TPH_BYTES = 12
 _OPCODES = {int(opcode): opcode.name.lower() for opcode in Opcode}
 
 
-def check_links(prepared: Prepared, names: Sequence[str]) -> None:
+def check_links(fabric: Fabric, names: Sequence[str]) -> None:
     """Raise ScenarioError unless every name is `all`, a link of the fabric, or a possible circuit."""
-    fabric = prepared.fabric
     known = {ALL, *(link.name for link in fabric.links)}
     for name in names:
         if name not in known and circuit_of(fabric, name) is None:

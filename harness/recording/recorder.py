@@ -19,6 +19,7 @@ from harness.run.prepare import Prepared
 from harness.run.watch import WatchedRun
 from harness.scenario.schema import Scenario, Variant
 from harness.version import railyard_version
+from topologies import Fabric
 
 __all__ = ["RTT_PERCENTILES", "TOTALS", "Recorder", "activity_event", "header_record"]
 
@@ -72,13 +73,17 @@ class Recorder:
         self._before: LinkSample | None = None
         self._logs: Callable[[Activity], None] | None = None
 
+    def check(self, fabric: Fabric) -> None:
+        """Raise a ScenarioError if a link in `frames` does not exist; see Watcher."""
+        check_links(fabric, self._links_of_frames or ())
+
     def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
         """Put the records HEADER and FABRIC before all variants, and call `opened`.
 
         Raises:
             ScenarioError: A link in `frames` does not exist.
         """
-        check_links(prepared[0], self._links_of_frames or ())
+        self.check(prepared[0].fabric)
         self.opened(scenario, seed, prepared)
         self.put(header_record(scenario, seed, scenario.variants))
         self.put(json_record(Kind.FABRIC, fabric_picture(prepared[0].fabric)))

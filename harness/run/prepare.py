@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NoReturn, TypeVar, final
 
 from controller.circuits.transition import pod_traffic, unserved_pods
 from controller.errors import PlanError
+from controller.p4runtime.client import ProgramFiles
 from controller.p4runtime.update_cache import UpdateCache
 from controller.plan.plan import Plan
 from controller.planner import make_plan
-from controller.schemes.registry import routing_of, scheme_class
+from controller.schemes.registry import Routing, routing_of, scheme_class
 from controller.schemes.strategy import Strategy
 from controller.tables.congestion import Marking
 from controller.trees.entries import tree_vls
@@ -29,10 +30,10 @@ from harness.run.collectives.schedule import fitting
 from harness.run.memory_pool.plan import PoolPlan, plan_pool
 from harness.run.planning.job_plan import JobPlan, demand_of
 from harness.run.planning.planner import plan_jobs
-from harness.run.planning.serdes_lanes import LaneMove, allocate_lanes
+from harness.run.planning.serdes_lanes import LaneAllocation, LaneMove, allocate_lanes
 from harness.run.programs.network_header import check_credits, check_network_header
 from harness.run.programs.own_cells import check_cells, own_cells
-from harness.run.programs.own_program import BUILT_IN, OwnPrograms, own_programs
+from harness.run.programs.own_program import BUILT_IN, OwnPrograms, own_programs, read_programs
 from harness.run.transport import transport_for, with_queueing
 from harness.scenario.cell_metrics import cell_metric
 from harness.scenario.document import Document, Location
@@ -146,14 +147,18 @@ def prepare(
     document: Document,
     note: Callable[[str], None] = lambda _: None,
     cache: PlanCache | None = None,
+    check: Callable[[Fabric], None] = lambda _: None,
 ) -> tuple[Prepared, ...]:
     """Plan and check all variants of a scenario, and return them in order.
+
+    All variants are checked before the routes of the first are planned, which may take long.
 
     Args:
         scenario: The scenario.
         document: Its document, for the lines of errors.
         note: Receives the name of each variant whose routes are about to be planned.
         cache: Values of earlier scenarios of the same topology; values of this scenario are added.
+        check: Receives the fabric; an error that it raises ends the preparation before the planning.
 
     Raises:
         ScenarioError: A part of the scenario is impossible; the message names its line.
@@ -163,56 +168,30 @@ def prepare(
     if cache.fabric is None:
         cache.fabric = with_line(("topology",), scenario.topology.build)
     whole, plans = cache.fabric, cache.plans
+    check(whole)
     prepared: dict[str, Prepared] = {}
     keys = {}
     lines = _indices(document)
-    for index, variant in enumerate(scenario.variants):
-        at = ("variants", lines.get(variant.name, index))
-        variant = _with_fitting(whole, variant)
-        lanes = allocate_lanes(with_line, at, whole, variant)
-        fabric = lanes.fabric
-        struck = _faults(with_line, (*at, "faults"), fabric, variant)
-        ports = _ports(with_line, (*at, "link", "ports"), fabric, variant)
-        if variant.control.circuits == "per-job":
-            with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
-        if variant.control.lacp_us is not None:
-            with_line((*at, "control", "lacp_us"), partial(_check_nics, fabric))
-        routing = variant.routing
-        chosen = with_line((*at, "routing"), partial(routing_of, fabric, routing.strategy, routing.scheme))
-        sent = (variant.every_job, chosen, variant.control.scheduler)
-        if sent not in cache.jobs:
-            cache.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job, chosen)
-        jobs = cache.jobs[sent]
-        if variant.control.circuits == "per-job":
-            _check_circuits(with_line, at, fabric, variant, jobs)
-        transport = with_line(
-            (*at, "transport"), partial(transport_for, fabric, variant, chosen, jobs, scenario.seed)
+    checked = [
+        _checked(
+            with_line, ("variants", lines.get(variant.name, index)), whole, variant, cache, scenario.seed
         )
-        routed = (chosen, routing.rules, routing.weights, routing.peers)
+        for index, variant in enumerate(scenario.variants)
+    ]
+    for item in checked:
+        variant, at, fabric, jobs, routing = item.variant, item.at, item.lanes.fabric, item.jobs, item.routing
+        routed = (routing, variant.routing.rules, variant.routing.weights, variant.routing.peers)
         same = (routed, variant.every_job, variant.cycles_allowed, variant.control.hash)
         if same not in plans:
             note(variant.name)
             plans[same] = with_line(
                 (*at, "routing"),
-                partial(_plan, fabric, variant, jobs, chosen.strategy),
+                partial(_plan, fabric, variant, jobs, routing.strategy),
             )
-        transport = with_queueing(transport, variant, plans[same], jobs)
+        transport = with_queueing(item.transport, variant, plans[same], jobs)
         with_line((*at, "routing"), partial(_check_trees, plans[same], jobs))
-        payloads = [job.collective.payload_bytes for job in jobs]
-        header, marks = variant.link.network_header, variant.link.marking is not None
-        with_line((*at, "link"), partial(_check_programs, fabric, header, payloads, jobs, marks=marks))
-        with_line(
-            (*at, "link", "credit_bytes"),
-            partial(
-                check_credits,
-                variant.link.credit_bytes,
-                payloads,
-                header,
-                steered=not chosen.strategy.by_tables,
-            ),
-        )
         if variant.transport.connections is not None:
-            connected = (same, sent, variant.transport.connections, scenario.seed)
+            connected = (same, item.sent, variant.transport.connections, scenario.seed)
             if connected not in cache.jobs:
                 cache.jobs[connected] = with_line(
                     (*at, "transport", "connections"),
@@ -221,12 +200,21 @@ def prepare(
             jobs = cache.jobs[connected]
         own = BUILT_IN
         if variant.program:
-            own = with_line((*at, "program"), partial(own_programs, plans[same], variant.program))
-        pool = None
-        if variant.pool is not None:
-            pool = with_line((*at, "pool"), partial(plan_pool, fabric, variant.pool))
+            own = with_line(
+                (*at, "program"), partial(own_programs, plans[same], variant.program, item.programs)
+            )
         prepared[variant.name] = Prepared(
-            variant, fabric, plans[same], transport, jobs, struck, own, None, pool, lanes.moves, ports
+            variant,
+            fabric,
+            plans[same],
+            transport,
+            jobs,
+            item.faults,
+            own,
+            None,
+            item.pool,
+            item.lanes.moves,
+            item.ports,
         )
         keys[variant.name] = same
     _check_cells(with_line, document, prepared)
@@ -237,6 +225,61 @@ def prepare(
         else replace(item, updates=cache.updates.setdefault(keys[name], UpdateCache()))
         for name, item in prepared.items()
     )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A variant whose parts are checked as far as they need no plan; `sent` is the key of its jobs."""
+
+    variant: Variant
+    at: Location
+    lanes: LaneAllocation
+    routing: Routing
+    sent: Hashable
+    jobs: tuple[JobPlan, ...]
+    transport: TransportParameters
+    faults: tuple[faults.Fault, ...]
+    ports: Mapping[LinkDirection, PortSettings]
+    programs: Mapping[str, ProgramFiles]
+    pool: PoolPlan | None
+
+
+def _checked(
+    with_line: Lines, at: Location, whole: Fabric, variant: Variant, cache: PlanCache, seed: int
+) -> _Checked:
+    """Check the parts of a variant that need no plan; raise a ScenarioError with the line of a mistake."""
+    variant = _with_fitting(whole, variant)
+    lanes = allocate_lanes(with_line, at, whole, variant)
+    fabric = lanes.fabric
+    struck = _faults(with_line, (*at, "faults"), fabric, variant)
+    ports = _ports(with_line, (*at, "link", "ports"), fabric, variant)
+    if variant.control.circuits == "per-job":
+        with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
+    if variant.control.lacp_us is not None:
+        with_line((*at, "control", "lacp_us"), partial(_check_nics, fabric))
+    programs = with_line((*at, "program"), partial(read_programs, fabric, variant.program or {}))
+    chosen = variant.routing
+    routing = with_line((*at, "routing"), partial(routing_of, fabric, chosen.strategy, chosen.scheme))
+    sent = (variant.every_job, routing, variant.control.scheduler)
+    if sent not in cache.jobs:
+        cache.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job, routing)
+    jobs = cache.jobs[sent]
+    if variant.control.circuits == "per-job":
+        _check_circuits(with_line, at, fabric, variant, jobs)
+    transport = with_line((*at, "transport"), partial(transport_for, fabric, variant, routing, jobs, seed))
+    payloads = [job.collective.payload_bytes for job in jobs]
+    header, marks = variant.link.network_header, variant.link.marking is not None
+    with_line((*at, "link"), partial(_check_programs, fabric, header, payloads, jobs, marks=marks))
+    steered = not routing.strategy.by_tables
+    with_line(
+        (*at, "link", "credit_bytes"),
+        partial(check_credits, variant.link.credit_bytes, payloads, header, steered=steered),
+    )
+    pool = None
+    if variant.pool is not None:
+        pool = with_line((*at, "pool"), partial(plan_pool, fabric, variant.pool))
+    return _Checked(variant, at, lanes, routing, sent, jobs, transport, struck, ports, programs, pool)
 
 
 def _check_cells(with_line: Lines, document: Document, by_name: Mapping[str, Prepared]) -> None:

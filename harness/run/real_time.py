@@ -78,6 +78,14 @@ class RealTime:
         spread = ("--machines", self.machines_file) if self.machines_file else ()
         return ("--testbed", "mininet", "--switch", self.switch, *slower, *spread)
 
+    def check_machine(self, *, captures: bool) -> None:
+        """Raise a TestbedError if this machine lacks privileges, packages or features of the kernel."""
+        if self.machines is not None:
+            # Each machine checks its own features when its part of the fabric starts.
+            need_root("a run over several machines")
+        else:
+            need_machine(captures=captures)
+
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Raise a TestbedError if a variant needs virtual time, or this machine lacks a requirement.
 
@@ -106,8 +114,7 @@ class RealTime:
                 remedy="leave out `network_header:`, or give --testbed embedded",
             )
         if self.machines is not None:
-            # Each machine checks its own features when its part of the fabric starts.
-            need_root("a run over several machines")
+            self.check_machine(captures=captures)
             for ready in prepared:
                 cut(ready.fabric, self.machines.machines)
             return

@@ -52,6 +52,10 @@ class TestbedChoice(Protocol):
         """Command-line options that choose the testbed."""
         ...
 
+    def check_machine(self, *, captures: bool) -> None:
+        """Raise a TestbedError if this machine cannot run any scenario; called before planning."""
+        ...
+
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Raise a TestbedError if this machine cannot run all variants; called before any of them starts.
 
@@ -91,13 +95,17 @@ class Embedded:
         """Empty, because the embedded testbed is the default."""
         return ()
 
-    def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
-        """Raise a MachineError if this machine lacks memory or processors for a run."""
+    def check_machine(self, *, captures: bool) -> None:
+        """Raise a MachineError if this machine lacks processors for the threads."""
         if self.threads > (available := processors()):
             raise MachineError(
                 f"the run asks for {self.threads} threads, and this process may use {available} processors",
                 remedy=f"use at most {available} threads; more threads than processors are slower",
             )
+
+    def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
+        """Raise a MachineError if this machine lacks memory or processors for a run."""
+        self.check_machine(captures=captures)
         check_memory(prepared)
 
     def make(self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False) -> EmbeddedTestbed:

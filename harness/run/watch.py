@@ -24,12 +24,17 @@ from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared
 from harness.run.watchdog import Watchdog
 from harness.scenario.schema import Fault, Scenario
+from topologies import Fabric
 
 __all__ = ["WatchedRun", "Watcher", "fault_by_hand"]
 
 
 class Watcher(Protocol):
     """Watches the variants of a run, one after the other."""
+
+    def check(self, fabric: Fabric) -> None:
+        """Raise a ScenarioError if the fabric lacks something to be watched; called before planning."""
+        ...
 
     def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
         """Handle the start of a run of the variants `prepared`."""

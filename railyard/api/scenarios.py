@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from harness.scenario.loader import load as read_scenario
 from harness.scenario.loader import read, with_seed
 from harness.scenario.schema import Assertion, Relative, Scenario
 from railyard.api.results import Result
+from topologies import Fabric
 
 __all__ = ["execute", "load", "only", "run"]
 
@@ -125,12 +127,17 @@ def execute(
         )
     scenario = with_seed(scenario, document, seed)
     if prepared is None:
-        prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
+        choice.check_machine(captures=bool(captures))
+        prepared = prepare(
+            scenario,
+            document,
+            lambda variant: note(variant, "planning", 0.0),
+            check=partial(_check_links, captures or {}, watcher),
+        )
         # The prepared variants have the algorithms that `prepare` chose where the file gives none.
         scenario = scenario.model_copy(update={"variants": tuple(ready.variant for ready in prepared)})
     fabric = prepared[0].fabric
-    for link in captures or {}:
-        fabric.link(link)
+    _check_links(captures or {}, watcher, fabric)
     if watcher is not None:
         watcher.open(scenario, seed, prepared)
     done = run_variants(prepared, seed, note, choice, captures or {}, store, watcher)
@@ -144,6 +151,14 @@ def execute(
         for link, folder in (captures or {}).items()
     }
     return Result(scenario, fabric, verdict, done.runs, done.seconds, command, files)
+
+
+def _check_links(captures: Mapping[str, Path], watcher: Watcher | None, fabric: Fabric) -> None:
+    """Raise an error if a link to be recorded does not exist."""
+    for link in captures:
+        fabric.link(link)
+    if watcher is not None:
+        watcher.check(fabric)
 
 
 def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario, Document]:

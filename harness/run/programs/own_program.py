@@ -21,7 +21,7 @@ from emulation.errors import ProgramError
 from harness.scenario.schema import OwnProgram
 from topologies import Fabric
 
-__all__ = ["BUILT_IN", "OwnPrograms", "entries_for", "own_program", "own_programs"]
+__all__ = ["BUILT_IN", "OwnPrograms", "entries_for", "own_program", "own_programs", "read_programs"]
 
 _COMPILER = "p4c-bm2-ss"
 # Counters that the metrics of a run need.
@@ -41,15 +41,37 @@ class OwnPrograms:
 BUILT_IN = OwnPrograms()
 
 
-def own_programs(plan: Plan, chosen: Mapping[str, OwnProgram]) -> OwnPrograms:
+def read_programs(fabric: Fabric, chosen: Mapping[str, OwnProgram]) -> dict[str, ProgramFiles]:
+    """Return the files of the user's programs, by the name of the built-in program that each replaces.
+
+    Raises:
+        ProgramError: No node runs such a built-in program, or `own_program` refuses the files.
+    """
+    nodes = {node.program for node in fabric.nodes}
+    compiled: dict[str, ProgramFiles] = {}
+    for name, program in chosen.items():
+        if name not in nodes:
+            raise ProgramError(
+                f"no node of {fabric.name} runs a program {name!r}",
+                remedy=f"replace {' or '.join(sorted(nodes))}",
+            )
+        source = Path(program.file)
+        p4info = Path(program.p4info) if program.p4info else source.with_suffix(".p4info.txtpb")
+        compiled[name] = own_program(source, p4info)
+    return compiled
+
+
+def own_programs(
+    plan: Plan, chosen: Mapping[str, OwnProgram], compiled: Mapping[str, ProgramFiles]
+) -> OwnPrograms:
     """Return the compiled programs and entries of the nodes with replaced built-in programs.
 
     Args:
         plan: Plan whose entries the programs must accept.
         chosen: The user's programs, by the name of the built-in program that each replaces.
+        compiled: Their files, from `read_programs`.
 
     Raises:
-        ProgramError: No node runs such a built-in program, or `own_program` refuses the files.
         InstallError: A program lacks a table, an action or a counter that the plan or the metrics use.
     """
     nodes: dict[str, list[str]] = {}
@@ -58,23 +80,15 @@ def own_programs(plan: Plan, chosen: Mapping[str, OwnProgram]) -> OwnPrograms:
     files: dict[str, ProgramFiles] = {}
     entries: dict[str, Sequence[Entry]] = {}
     for name, program in chosen.items():
-        if name not in nodes:
-            raise ProgramError(
-                f"no node of {plan.fabric.name} runs a program {name!r}",
-                remedy=f"replace {' or '.join(sorted(nodes))}",
-            )
-        source = Path(program.file)
-        p4info = Path(program.p4info) if program.p4info else source.with_suffix(".p4info.txtpb")
-        compiled = own_program(source, p4info)
-        info = P4Info.parse(compiled.p4info)
+        info = P4Info.parse(compiled[name].p4info)
         try:
             _check_against_plan(info, plan, nodes[name])
         except InstallError as ex:
             raise InstallError(
-                f"{source} cannot replace {name}: {ex.message}",
+                f"{program.file} cannot replace {name}: {ex.message}",
                 remedy=f"keep the tables and counters of {name}",
             ) from ex
-        files.update(dict.fromkeys(nodes[name], compiled))
+        files.update(dict.fromkeys(nodes[name], compiled[name]))
         if program.entries is not None:
             entries.update(read_entries(Path(program.entries), info, nodes[name]))
     return OwnPrograms(files, entries)

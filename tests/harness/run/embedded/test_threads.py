@@ -83,6 +83,9 @@ class Threaded:
         self.threads = threads
         self.made: list[EmbeddedTestbed] = []
 
+    def check_machine(self, *, captures: bool) -> None:
+        """Do nothing."""
+
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Do nothing."""
 

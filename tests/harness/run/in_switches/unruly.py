@@ -86,6 +86,9 @@ class UnrulyHosts:
     switch: str = ""
     options: Sequence[str] = ()
 
+    def check_machine(self, *, captures: bool) -> None:
+        """Do nothing."""
+
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Check as for hosts without a will of their own."""
         Embedded().check(prepared, captures=captures)
