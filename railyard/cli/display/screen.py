@@ -150,13 +150,16 @@ def _figures(pace: Pace, share: float, seconds: float) -> str:
 
 
 @contextmanager
-def progress(variants: list[str], *, quiet: bool = False) -> Iterator[VariantProgress]:
+def progress(
+    variants: list[str], *, quiet: bool = False, terminal_only: bool = False
+) -> Iterator[VariantProgress]:
     """Show the progress of variants; yield a function to call with variant, stage and completed share.
 
-    With `quiet`, nothing is shown.
+    With `quiet`, nothing is shown; with `terminal_only`, nothing without a terminal.
     """
     figures = TextColumn("{task.fields[figures]}")
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), figures)
+    quiet = quiet or (terminal_only and not _err.is_terminal)
     console = Console(stderr=True, quiet=True) if quiet else _err
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         yield VariantProgress(bar, variants, console)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.completion import scenarios
-from railyard.cli.display.screen import complain, exit_code, out
+from railyard.cli.display.screen import complain, exit_code, out, progress
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def check(
             autocompletion=scenarios,
         ),
     ],
+    quiet: Annotated[bool, typer.Option("--quiet", help="print errors only")] = False,
 ) -> None:
     """Check the keys, fabric, faults, collective, routes and study of scenarios without running them.
 
@@ -121,7 +122,7 @@ def check(
     code = 0
     for file in files:
         try:
-            _check(file_of(file))
+            _check(file_of(file), quiet=quiet)
         except RailyardError as ex:
             if len(files) == 1:
                 raise
@@ -130,7 +131,7 @@ def check(
     raise typer.Exit(code)
 
 
-def _check(file: Path) -> None:
+def _check(file: Path, *, quiet: bool) -> None:
     from harness.run.estimated_memory import available_bytes, estimated_bytes, in_words, whole_bytes
     from harness.run.observation.incidents import first_names
     from harness.run.prepare import prepare
@@ -140,13 +141,18 @@ def _check(file: Path) -> None:
 
     scenario, document = load(file)
     points = None if scenario.study is None else check_study(scenario, document)
-    prepared = prepare(scenario, document)
     lines: dict[str, list[str]] = {}  # names of variants by line
-    for ready in prepared:
-        for line in _lines(ready):
-            lines.setdefault(line, []).append(ready.variant.name)
-    printed = [f"{first_names(names)}: {line}" for line, names in lines.items()]
-    printed += prove_own(prepared, document)
+    variants = [variant.name for variant in scenario.variants]
+    with progress(variants, quiet=quiet, terminal_only=True) as note:
+        prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
+        for ready in prepared:
+            note(ready.variant.name, "checking the routes", 0.0)
+            for line in _lines(ready):
+                lines.setdefault(line, []).append(ready.variant.name)
+        printed = [f"{first_names(names)}: {line}" for line, names in lines.items()]
+        printed += prove_own(prepared, document)
+    if quiet:
+        return
     if points is not None:
         printed.append(f"study: {points} points, see `railyard sweep`")
     free = available_bytes()
