@@ -82,6 +82,7 @@ class PathFinder:
                     self._lost_neighbours.setdefault(node, set()).add(neighbour)
                     self._lost_hops.add((node, neighbour))
         self._neighbours: dict[str, dict[str, None]] = {}
+        self._common: dict[tuple[str, str], tuple[str, ...]] = {}
         self.cache: dict[Hashable, object] = {}
 
     def neighbours(self, node: str) -> Mapping[str, None]:
@@ -140,6 +141,16 @@ class PathFinder:
         """Return whether every hop of a path has a working link."""
         return self._lost_hops.isdisjoint(hops_of(path))
 
+    def _between(self, node: str, destination: str) -> tuple[str, ...]:
+        """Return the neighbours of a node that have a link to a destination, in the order of its ports."""
+        common = self._common.get((node, destination))
+        if common is None:
+            # Links work in both directions or in none.
+            ends = self.neighbours(destination)
+            common = tuple([neighbour for neighbour in self.neighbours(node) if neighbour in ends])
+            self._common[node, destination] = common
+        return common
+
     def paths_up_to(self, source: str, destination: str, max_hops: int = 3) -> list[Path]:
         """Return all simple paths of up to `max_hops` hops."""
         paths: list[Path] = []
@@ -162,8 +173,8 @@ class PathFinder:
                 yield (*path, destination)
             return
         if left == 2:  # same result as the loop below, without a recursive call for each neighbour
-            for neighbour in neighbours:
-                if neighbour not in path and self.has_link(neighbour, destination):
+            for neighbour in self._between(path[-1], destination):
+                if neighbour not in path:
                     yield (*path, neighbour, destination)
             return
         for neighbour in neighbours:

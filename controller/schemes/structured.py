@@ -189,8 +189,7 @@ class Structured(Scheme):
         return self._allowed_paths(source, destination, hops) if self.in_one_mesh(source, destination) else []
 
     def _allowed_paths(self, source: str, destination: str, hops: int) -> list[Path]:
-        paths = self.finder.paths_of_length(source, destination, hops)
-        return [path for path in paths if self.rules.vls_of(self.fabric, path) is not None]
+        return self.rules.permitted(self.fabric, self.finder.paths_of_length(source, destination, hops))
 
     # -- tables
 
