@@ -174,7 +174,8 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "Connect two ports and return the number of the link (docs/reference/links.md).\n"
             "\n"
             "`credit_bytes` is the receive buffer of a VL; 0: the link has no credits, and full queues drop\n"
-            "frames. `queue_bytes` limits the queue of a VL without credits; `policy` replaces this limit, and\n"
+            "frames. `queue_bytes` limits the queue of a VL without credits; `policy` replaces this limit, "
+            "and\n"
             "`policy_back` replaces `policy` from the second port to the first.\n"
             "`quanta` are the bytes of each VL in a round of the scheduler \"deficit\", by default 4096. A\n"
             "link that is not `plugged` is down, and its ports keep the link they have.")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both congestion controls of Ultra Ethernet at once: the smaller window of NSCC and RCCC, each of which takes
-// every event. tests/oracle/congestion/nscc_rccc.py is the specification.
+// Both congestion controls of Ultra Ethernet at once: the smaller window of NSCC and RCCC, each of which
+// takes every event. tests/oracle/congestion/nscc_rccc.py is the specification.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,12 @@ class NsccRccc final : public CongestionControl {
     SendLimits on_ack(const Acknowledged& ack) override {
         return least(network_.on_ack(ack), receiver_.on_ack(ack));
     }
-    SendLimits on_nack(const Lost& lost) override { return least(network_.on_nack(lost), receiver_.on_nack(lost)); }
-    SendLimits on_trim(const Lost& lost) override { return least(network_.on_trim(lost), receiver_.on_trim(lost)); }
+    SendLimits on_nack(const Lost& lost) override {
+        return least(network_.on_nack(lost), receiver_.on_nack(lost));
+    }
+    SendLimits on_trim(const Lost& lost) override {
+        return least(network_.on_trim(lost), receiver_.on_trim(lost));
+    }
     SendLimits on_timeout(const Lost& lost) override {
         return least(network_.on_timeout(lost), receiver_.on_timeout(lost));
     }

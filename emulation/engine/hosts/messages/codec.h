@@ -32,13 +32,13 @@ struct Fields {
     std::uint16_t scna = 0, dcna = 0, src_q = 0, dst_q = 0, job = 0, step = 0, chunk = 0;
     std::uint32_t psn = 0;  // acknowledgement: the first PSN not received yet
     std::uint32_t offset = 0, length = 0;
-    std::uint64_t sack = 0;    // acknowledgement: map of received frames; credit: all bytes granted so far
+    std::uint64_t sack = 0;     // acknowledgement: map of received frames; credit: all bytes granted so far
     std::uint32_t skipped = 0;  // acknowledgement: bit i of the map stands for PSN psn + 1 + skipped + i
-    std::uint32_t asked = 0;   // data: low bits of the bytes that the sender asks credit for, in all
-    std::uint32_t nacked = 0;  // negative acknowledgement: PSN of the trimmed or first missing frame
-    bool marked = false;       // data: a switch has set a congestion mark
-    bool trimmed = false;      // data: a switch has cut off the payload
-    std::uint16_t marks = 0;   // acknowledgement: bit per bucket with marked frames
+    std::uint32_t asked = 0;    // data: low bits of the bytes that the sender asks credit for, in all
+    std::uint32_t nacked = 0;   // negative acknowledgement: PSN of the trimmed or first missing frame
+    bool marked = false;        // data: a switch has set a congestion mark
+    bool trimmed = false;       // data: a switch has cut off the payload
+    std::uint16_t marks = 0;    // acknowledgement: bit per bucket with marked frames
 };
 
 // Parse a frame of `size` bytes into `fields`. Return null for a data frame or an acknowledgement, else the

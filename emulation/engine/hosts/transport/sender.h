@@ -121,8 +121,8 @@ class Sender {
     std::uint8_t lb_;
     std::uint32_t base_, next_psn_, recover_;
     std::uint32_t last_slot_;  // number of slots, a power of two, less 1
-    FrameSet sacked_;  // selectively acknowledged frames, by distance from the oldest
-    bool again_ = false;        // frames before recover_ may have been sent twice: no round-trip samples
+    FrameSet sacked_;          // selectively acknowledged frames, by distance from the oldest
+    bool again_ = false;       // frames before recover_ may have been sent twice: no round-trip samples
     Time rto_;
     int retries_ = 0;
     std::unique_ptr<Allowance> allowance_;  // null: without congestion control

@@ -54,7 +54,8 @@ class Links {
     explicit Links(const Switches& switches) : switches_(switches) {}
 
     void add_switch() { out_.emplace_back(); }
-    // Create a link; `config` holds from `switch_a` to `switch_b`, `back` for the other direction. Without `plugged` it is down and not connected to its ports until plug().
+    // Create a link; `config` holds from `switch_a` to `switch_b`, `back` for the other direction. Without
+    // `plugged` it is down and not connected to its ports until plug().
     Index<Link> connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
                         const LinkConfig& config, bool plugged, const LinkConfig& back);
     HostChannels attach(Index<Host> host, Index<Switch> switch_index, int port, const LinkConfig& config);

@@ -155,6 +155,24 @@ TEST_F(Running, IngressAndEgressInTwoStepsGiveTheFramesOfOne) {
         EXPECT_EQ(std::pair(left[at].port, digits(left[at].frame->view())), whole[at]);
 }
 
+// Ingress adds a note of four bytes in front, and leaves the order and the payload as they came.
+TEST_F(Running, BitsOfAPendingFrameAreThoseOfItsFieldsAndItsPayload) {
+    start("tests/programs/build/copies.json");
+    const std::string given = Copying::order(0, 0xA5, 3, 0x5A);
+    Outputs pending;
+    sw->ingress(pool.acquire(given.data(), given.size()), 7, 0, pending);
+    ASSERT_EQ(pending.size(), 1U);
+    constexpr std::uint32_t kNote = 32;
+    for (std::uint32_t bit = 0; bit < 8 * given.size(); ++bit) {
+        const std::uint32_t at = bit / 8;
+        if (at >= 4 && at < 17) continue;  // metadata of the copy
+        const bool set = (static_cast<unsigned char>(given[at]) >> (7 - bit % 8) & 1) != 0;
+        EXPECT_EQ(sw->pending_bit(*pending[0].frame, kNote + bit), set) << "bit " << bit;
+    }
+    const auto end = static_cast<std::uint32_t>(kNote + 8 * given.size());
+    EXPECT_FALSE(sw->pending_bit(*pending[0].frame, end));
+}
+
 TEST_F(Running, PendingFramesOfAnEarlierProgramAreDropped) {
     start("tests/programs/build/copies.json");
     const std::string given = Copying::order(0);
