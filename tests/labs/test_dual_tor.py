@@ -112,7 +112,7 @@ BOMB = "a: &a [x, x]\n" + "".join(
 
 # Settings, and words of the sentence about them.
 UNREADABLE = {
-    "a misspelt key": (GOOD.replace("multiplier", "multipler"), "unknown key 'lacp_multipler'"),
+    "a misspelt key": (GOOD.replace("multiplier", "multiple"), "unknown key 'lacp_multiple'"),
     "a missing key": (GOOD.replace("lacp_us: 4\n", ""), "lacp_us is missing"),
     "a tab": (f"lacp_us: 4\n\t{GOOD}", "lacp.yaml:2: no YAML: found character"),
     "nothing": ("", "lacp.yaml has no keys"),
