@@ -298,10 +298,7 @@ def _part_of(number: _Number, start: int, rows: int) -> _Number:
 def _combinations(
     sizes: Sequence[NDArray[np.uint8]], rows: int
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the kind of each row, (rows,), and the sizes of the numbers of each kind, (kinds, numbers).
-
-    A kind is a combination of the sizes of all numbers.
-    """
+    """Return each row's combination of sizes, by index, (rows,), and the combinations, (kinds, numbers)."""
     varied = [number for number, own in enumerate(sizes) if len(own) == rows and own.min() < own.max()]
     codes = np.zeros(rows, np.int64)
     combinations = 1

@@ -22,9 +22,10 @@ def unreachable_pairs(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tupl
 
 
 def describe_unreachable(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> str:
-    """Return a sentence about the unreachable pairs, isolated nodes first; empty if all pairs have a route.
+    """Return a sentence about the unreachable pairs; empty if all pairs have a route.
 
-    Then follow all nodes that have lost the network between domains, or their domain.
+    The sentence names isolated nodes, then nodes cut off from the network between domains or from their own
+    domain, then the remaining pairs.
     """
     wanted = list(pairs)
     lost = unreachable_pairs(plan, down, wanted)

@@ -133,7 +133,7 @@ def _is_blank(pid: int, fields: list[str], address: int) -> bool:
 
 
 def inside(namespaces: Iterable[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[int, ...]]:
-    """Return the pids with a thread in each network namespace, by the namespace's `netns.identity`."""
+    """Return, by `netns.identity` of a network namespace, the pids with a thread in that namespace."""
     pids_in: dict[tuple[int, int], list[int]] = {identity: [] for identity in namespaces}
     for pid in _pids() if pids_in else ():
         for identity in _namespaces_of(pid):

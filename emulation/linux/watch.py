@@ -17,7 +17,7 @@ from emulation.linux.netlink import RouteSocket, attributes, messages
 
 __all__ = ["CarrierWatch"]
 
-# Administratively up; running, by the kernel's delayed state; and with the other side of the pair up.
+# Flags: set up by the administrator; operational, which the kernel updates late; the veth peer is up.
 _CARRIER = 0x1 | 0x40 | 0x10000  # IFF_UP, IFF_RUNNING, IFF_LOWER_UP
 _IFLA_IFNAME, _IFLA_OPERSTATE = 3, 16
 _OPERATIONAL = 6  # IF_OPER_UP
@@ -79,8 +79,8 @@ class CarrierWatch:
             ready, _, _ = select.select([self], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 raise TestbedError(
-                    f"{', '.join(sorted(missing)[:5])}: have no carrier after {seconds:g} s",
-                    remedy="look at `ip netns exec NAMESPACE ip link` while it starts",
+                    f"interfaces {', '.join(sorted(missing)[:5])} have no carrier after {seconds:g} s",
+                    remedy="run `ip netns exec NAMESPACE ip link` while the testbed starts",
                 )
             missing -= {interface for interface, up in self.take() if up}
 

@@ -50,7 +50,7 @@ def _known_scheduler(name: str) -> str:
     known = ("none", "crux", "shortest-first", *schedulers.names()[len(schedulers.SCHEDULERS) :])
     if name in known or is_reference(name):
         return name
-    raise ValueError(f"{name!r} is not known; {suggestion(name, known)}")
+    raise ValueError(f"there is no scheduler {name!r}; {suggestion(name, known)}")
 
 
 @final

@@ -26,8 +26,8 @@ _DOWN = 0.5
 class Case:
     """Targets that fail together in a run; the case without targets is the healthy run.
 
-    `kind` is `link`, `switch` or `npu`, or `random` for the random faults `drawn`, whose descriptions are the
-    targets.
+    `kind` is `link`, `switch`, `npu` or `random`. In a `random` case, `drawn` has the faults, and `targets`
+    has their descriptions.
     """
 
     kind: str = ""

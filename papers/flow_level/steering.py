@@ -3,8 +3,8 @@
 
 Whenever a job arrives, has been measured or ends, all jobs get new paths, levels and shifts (Crux, section
 5). A new job first runs for `window` seconds at a priority level of its own, which links serve before the
-levels of all measured jobs. From its iterations, seconds of computation and seconds of sending in this window
-follow the computation and the overlap that the scheduler gets; the job's own values of both are not read.
+levels of all measured jobs. The scheduler gets the job's computation and overlap as measured in this window:
+from its iterations, seconds of computation and seconds of sending. The job's stated values are not read.
 """
 
 from __future__ import annotations

@@ -148,9 +148,9 @@ class Interconnect:
             ) from None
 
     def _loads(self, op: Op, order: Group, ways: Sequence[Way]) -> dict[str, float]:
-        """Return the load of each resource: bytes for each byte of data, not yet divided by its lanes.
+        """Return the load of each resource in bytes for each byte of data, as if the resource had one lane.
 
-        If a group can use only a share of a line's links, its bytes are divided by this share.
+        If a group can use only a share of a line's links, the load of these links is divided by this share.
         """
         loads: dict[str, float] = {}
         reach: dict[str, int] = {}

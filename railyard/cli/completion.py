@@ -48,7 +48,7 @@ def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def links(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the names of the links of the fabric, or of the scenario's fabric, on the command line."""
+    """Return the names of all links of the fabric or scenario that the command line names."""
     fabric = _fabric(ctx)
     return [] if fabric is None else _beginning((link.name for link in fabric.links), incomplete)
 

@@ -89,7 +89,7 @@ def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> lis
 
     @cache
     def grouped(value: int, size: int, shift: int) -> int:
-        """Return the number of entries for a block with one array entry for each 2 ** shift addresses."""
+        """Return the table entries of a block if its array has one element for each 2 ** shift addresses."""
         if size == shift:
             single = next_hop(value, size)
             return cost(value, size)[0] if single is None else single not in (_ANY, _NONE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments below a switch: each leads to a neighbour with the fewest hops down, or to all such neighbours."""
+"""Segments of addresses below a switch; next hops are neighbours with the fewest hops, or their groups."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ _MAX_ARRAY_BITS = 8
 
 
 def downward_segments(finder: PathFinder, here: Node, *, grouped: bool) -> list[Segment]:
-    """Return address segments below a switch; each leads to a neighbour with the fewest hops down.
+    """Return segments of addresses below a switch; the next hop is a neighbour with the fewest hops.
 
     With `grouped`, the program has groups, and a next hop is the group of all such neighbours. Switches with
     the same lower neighbours share the result if failures leave them the same lower neighbours.

@@ -54,7 +54,7 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
 
 
 def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
-    """Return the segment of a switch inside a domain for other domains: by rank, the GPU that relays.
+    """Return the segment of a domain's switch for other domains; the next hop of a rank is its relaying GPU.
 
     Empty for any other node, and if no GPU below the switch has a NIC on a rail.
     """

@@ -101,7 +101,8 @@ class Network : public SwitchSet {
     [[nodiscard]] std::vector<Waiting> deadlock() const { return links_.deadlock(); }
 
    private:
-    // Return the partition of a host or switch with its clock at the current time, for the control plane.
+    // Set the clock of a host's or switch's partition to the current time, for an action of the control
+    // plane, and return the partition.
     Partition& acted_on(Index<Host> host);
     Partition& acted_on(Index<Switch> switch_index);
     Partition& sender_of(const Channel& c);

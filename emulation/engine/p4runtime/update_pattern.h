@@ -43,8 +43,8 @@ class UpdatePattern {
         std::memcpy(masks_.data(), mask.data(), update.size());
     }
 
-    // Call take(index, value) for each number of an update, which must be as long as the pattern's. Return
-    // false, possibly after some calls, if the update differs in other bytes or a number has too many bits.
+    // Call take(index, value) for each number of an update as long as the pattern's own update. Return false,
+    // possibly after some calls, if the update differs in other bytes or a number has too many bits.
     template <typename Take>
     bool read(std::string_view update, const Take& take) const {
         if (words_.empty()) return false;

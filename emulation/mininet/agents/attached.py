@@ -77,11 +77,11 @@ class HostProcesses(Protocol):
         ...
 
     def array(self, node: str, report: Report) -> Array:
-        """Return a host's array, after reports()."""
+        """Return a host's final array; call reports() first."""
         ...
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the tree member last replaced at a host, after reports()."""
+        """Return the array of the tree member last replaced at a host; call reports() first."""
         ...
 
 

@@ -133,11 +133,11 @@ class MachinesHosts:
         return Reports(hosts, seconds, calls)
 
     def array(self, node: str, report: Report) -> Array:
-        """Return a host's array, after reports()."""
+        """Return a host's final array; call reports() first."""
         return np.frombuffer(bytearray(self._contents[node][0]), np.dtype(report.dtype))
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the tree member that was last replaced at a host, after reports()."""
+        """Return the array of the tree member last replaced at a host; call reports() first."""
         return np.frombuffer(bytearray(self._contents[node][1]), np.dtype(report.dtype))
 
     def _of(self, node: str) -> Session:

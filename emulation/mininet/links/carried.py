@@ -28,7 +28,7 @@ class Span:
 
 @final
 class Carried:
-    """Records, for every time a circuit is up, the counters of all endpoints before and after.
+    """Records the counters of all endpoints before a circuit is set up, and after it is torn down.
 
     `read` returns the present counters.
     """
@@ -39,14 +39,14 @@ class Carried:
         self._ended: list[Span] = []
 
     def joined(self, link: Link) -> None:
-        """Begin the span of a circuit about to be set up."""
+        """Record the counters before a circuit; call just before the circuit is set up."""
         self._up[link.name] = Span(link, self._read(), None)
 
     def cut(self, link: Link) -> None:
-        """End the span of a circuit just torn down."""
+        """Record the counters after a circuit; call just after the circuit is torn down."""
         began = self._up.pop(link.name, Span(link, None, None))
         self._ended.append(Span(link, began.before, self._read()))
 
     def spans(self) -> Sequence[Span]:
-        """Return the spans of all moved circuits, one for each time a circuit was up."""
+        """Return the counters of all moved circuits: a Span for each time a circuit was up."""
         return (*self._ended, *self._up.values())

@@ -189,7 +189,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if shift > _LONGEST_VARINT:
-            raise ValueError("a number of more than 64 bits")
+            raise ValueError("a varint has more than 64 bits")
         byte = message[at]
         value |= (byte & 0x7F) << shift
         at, shift = at + 1, shift + 7

@@ -90,7 +90,7 @@ class SlicedGraph:
         return self._parts[rank][0]
 
     def plans_of(self, rank: int) -> tuple[CellPlan, ...]:
-        """Return a rank's plans, one for each cell."""
+        """Return a rank's plans, one for each cell (range of elements) of its array."""
         return self._parts[rank][1]
 
     def tasks_of(self, rank: int) -> tuple[Task, ...]:

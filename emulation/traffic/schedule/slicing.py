@@ -56,7 +56,7 @@ class SlicedTraffic(Protocol):
         ...
 
     def plans_of(self, rank: int) -> "tuple[CellPlan, ...]":
-        """Return a rank's plans, one for each cell."""
+        """Return a rank's plans, one for each cell (range of elements) of its array."""
         ...
 
     def tasks_of(self, rank: int) -> tuple[Task, ...]:
@@ -182,7 +182,7 @@ class Sliced:
         return self.table
 
     def plans_of(self, rank: int) -> tuple[CellPlan, ...]:
-        """Return a rank's plans, one for each cell."""
+        """Return a rank's plans, one for each cell (range of elements) of its array."""
         return self.plans[rank]
 
     def tasks_of(self, rank: int) -> tuple[Task, ...]:
@@ -336,7 +336,7 @@ def _arrivals(schedule: Schedule) -> Iterator[Arrival]:
 
 
 def _runs(transfers: list[Transfer]) -> Iterator[tuple[int, int, list[Transfer]]]:
-    """Yield (offset, length, transfers) of disjoint ranges of the target; usually one per transfer range."""
+    """Yield (offset, length, transfers): the target ranges of transfers, split where they overlap."""
     by_range: dict[tuple[int, int], list[Transfer]] = defaultdict(list)
     for transfer in transfers:
         by_range[transfer.offset + transfer.shift, transfer.length].append(transfer)

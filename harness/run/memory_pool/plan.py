@@ -41,7 +41,7 @@ class PoolPlan:
 
     @property
     def expected_bytes(self) -> int:
-        """Bytes of the requests of all operations, each counted with the size of a store."""
+        """Bytes of the requests of all operations if every operation were a store."""
         return len(self.borrowers) * self.settings.operations * (HEADER_BYTES + self.settings.size)
 
 

@@ -37,9 +37,9 @@ class FlowSeries:
 @final
 @dataclass(frozen=True, slots=True)
 class QueueLog:
-    """Samples at `times_ps`: the deepest queues, deepest first, and the largest flows, largest first.
+    """Samples at `times_ps` of only the deepest queues and the largest flows, in descending order.
 
-    `queues_used` and `flows_used` are the numbers of all queues and flows that carried something.
+    `queues_used` and `flows_used` count all queues and flows that carried something.
     """
 
     times_ps: tuple[int, ...]

@@ -51,7 +51,7 @@ _SEEDS = range(1, 11)
 _BASELINES = ("shortest-first", "topology-aware", "interleave")
 _SCHEDULERS = ("none", "fair", *_BASELINES, "crux")
 
-# Fabrics with one connection between two accelerators: three tiers; two tiers with random placement.
+# Cases of `_studies` with one connection a pair of accelerators: three tiers; two tiers, random placement.
 _TRACES = ("tiers", "clos")
 
 

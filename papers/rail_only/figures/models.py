@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rail-only's switches, cost, power and equations of collectives, in closed form."""
+"""Closed formulas of Rail-only: numbers of switches, cost, power, and times of collectives."""
 
 from __future__ import annotations
 
