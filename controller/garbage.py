@@ -41,7 +41,7 @@ def earlier_objects_left_out() -> Iterator[None]:
     """Exclude all objects that exist now from garbage collection; on exit, collect all garbage created since.
 
     A plan lives for the whole run. Without this, every full collection during the run would scan the plan.
-    Within such an exclusion a second one excludes nothing more.
+    A second exclusion inside an exclusion has no effect.
     """
     if not _left_out:
         gc.freeze()

@@ -56,7 +56,7 @@ class ProbedPath:
 def selected_members(hashes: ArrayLike, ways: int, shift: int = 0) -> Ints:
     """Return the index of the member that each hash selects in a group of `ways` members.
 
-    The bits of the hash from `shift` on select.
+    The bits of the hash from bit `shift` on select the member.
     """
     return (np.asarray(hashes) >> shift & group_size(ways) - 1) % ways
 

@@ -92,7 +92,7 @@ class CircuitSwitch:
         return _map(self._standing | self._pending)
 
     def apply(self, new: Mapping[int, int]) -> Reconfiguration:
-        """Join exactly the ports of a map; it may give a circuit from one of its ports or from both.
+        """Join exactly the ports of a map; a map may name a circuit at one of its two ports, or at both.
 
         Circuits of both the old and the new map are not touched. Other old circuits are dark when this
         returns, and new circuits are up `reconfiguration_ps` later. Circuits of an earlier map that are not

@@ -95,7 +95,7 @@ class Measured:
         offered_bytes: Bytes that this rate allows while generators have frames to send, the time of these
             frames on the wire included.
         sent_bytes: Bytes sent.
-        lateness_us: Time from a frame's slot to its sending: median, 99th percentile and maximum.
+        lateness_us: Time from a frame's slot at this rate to its sending: median, 99th percentile, maximum.
         waiting_us: Time from a frame's creation to its sending: median, 99th percentile and maximum.
         cpu_busy: Busy share of all processors, 0 to 1.
         busiest: The process with the largest share of one processor, and this share.

@@ -57,9 +57,9 @@ def find_target(fabric: Fabric, kind: str, name: str | int, source: str | None =
 
     A direction is `npu0->npu1` or, if several links join the two nodes, a link's name and the `source` node.
     A port is `npu0:3`, and `npu0:host` the port to the node's host. A target with fibres to an optical switch
-    includes all circuits that may be set up over these. `npu` and `gpu` are synonyms. A board is the NPUs
-    that differ in the first dimension only; a domain is the GPUs of a high-bandwidth domain, idle GPUs
-    included, with their NICs; a plane is a set of low-radix switches of a rack joined by links. Boards,
+    includes all circuits that may be set up over these fibres. `npu` and `gpu` are synonyms. A board is
+    the NPUs that differ in the first dimension only; a domain is the GPUs of a high-bandwidth domain, idle
+    GPUs included, with their NICs; a plane is a set of low-radix switches of a rack joined by links. Boards,
     domains and planes are numbered from 0. A group is the nodes of a user's graph whose attribute `group`
     has this value, such as a server or a rack.
     """

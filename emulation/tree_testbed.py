@@ -23,20 +23,20 @@ class TreeTestbed(Protocol):
     """A testbed with collectives in switches; their members can leave a tree while they run."""
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Ask members for the blocks of a tree whose results they wait for.
+        """Ask members for the blocks of a tree whose results they lack.
 
-        Calls `answered` when all members have answered. In real time a member may receive further results
+        `answered` is called when all members have answered. In real time a member may receive further results
         after its own answer.
         """
         ...
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Move members from a tree to another, where each sends `blocks` up by its port in `ports`."""
+        """Move members of `tree` to another tree; each member sends `blocks` up by its port in `ports`."""
         ...
 
     def replaced_result(self, node: str) -> Array:
         """Return the array of the agent replaced by the node's present agent.
 
-        Agents in other processes give it only once run() has returned True; before, the array is empty.
+        An agent in another process gives it only once run() has returned True; before, the array is empty.
         """
         ...

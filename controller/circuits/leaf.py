@@ -35,7 +35,7 @@ def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None 
     """Return a plan close to a standing plan, with `counts` within the bound of `leaf_split`.
 
     `allocate` computes the plan and gives its guarantees: leaves take the role of Pods, and links of a leaf
-    to a spine that of ports. PlanError unless tau is even and at least 2.
+    to a spine take the role of ports. PlanError unless tau is even and at least 2.
     """
     if tau < 2 or tau % 2:
         raise PlanError(

@@ -192,7 +192,10 @@ class _Placement:
         return True
 
     def _swap_path(self, slot: int, other: int, col: int, longest: int) -> list[_Link] | None:
-        """Return the circuits to exchange with slot `other` to free the odd port of Pod `col` in `slot`."""
+        """Return the circuits to exchange between two slots to free the odd port of Pod `col` in `slot`.
+
+        None if the chain of circuits ends at a port out of order, or is longer than `longest`.
+        """
         path: list[_Link] = []
         while not self._odd_free[col, slot]:
             row = int(self._row_of[slot, col])
@@ -321,9 +324,10 @@ class _Placement:
         return []
 
     def _candidate_slots(self, level: "_Level") -> list[_Candidate]:
-        """Return Pods of the even and odd ports, and masks of slots where each port is free, by orientation.
+        """Return, for each orientation of the circuits, the Pods of their ends and masks of usable slots.
 
-        The masks exclude slots whose spine may not get another circuit between the two Pods.
+        The first Pod has the even port, the second the odd port; masks mark slots with that port free. Masks
+        exclude slots whose spine may not get another circuit between the two Pods.
         """
         row, col = level.row, level.col
         _, allowed = self._spread(row, col, level.slot if level.slot[0] >= 0 else None)

@@ -54,7 +54,7 @@ class Hops(IntEnum):
 class Answer:
     """Answer of a node to the request `number`.
 
-    `port` is the node's port where the request arrived, `sent_by` the neighbour's port that sent it there;
+    `port` is the node's port where the request arrived, `sent_by` the neighbour's port that sent the request;
     both are 0 for a path of no hops.
     """
 

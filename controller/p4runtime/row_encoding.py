@@ -95,7 +95,7 @@ def _joined(blocks: Sequence[Rows]) -> Rows:
 
 
 def _cut(encoded: SerialisedUpdates, lengths: Sequence[int]) -> Iterator[SerialisedUpdates]:
-    """Split the updates into those of blocks of `lengths` rows."""
+    """Split the updates by block: block i has `lengths[i]` updates, one a row."""
     first = begin = 0
     for length in lengths:
         ends = encoded.ends[first : first + length]

@@ -50,7 +50,7 @@ def neighbour_set(fabric: Fabric, node: str) -> frozenset[str]:
 
 @final
 class PathFinder:
-    """Finds paths over the working links of a fabric; `failed` are the names of the other links.
+    """Finds paths over the working links of a fabric; `failed` are the names of failed links.
 
     `hashing` says which bits of the hash the switches use. If `up_first` is true, the turn rules make the
     tables send up hops before down hops (RuleSet.up_first). `cache` has the results of `computed_once`, which

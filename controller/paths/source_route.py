@@ -44,7 +44,7 @@ class SourceRoute:
 
     @property
     def problem(self) -> str:
-        """Reason for which a router refuses the header; empty if it accepts the header."""
+        """Reason for which a router refuses the header; empty if the router accepts it."""
         if self.ptr >= MAX_HOPS:
             return f"ptr {self.ptr} is past {MAX_HOPS - 1}"
         if self.bitmap.bit_count() > MAX_INSTRUCTIONS:

@@ -32,7 +32,7 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> Sequence[Update]:
 
 
 def _alike(old: NodeEntries, new: NodeEntries) -> bool:
-    """Return whether both have equally many blocks, and no two changed blocks share a table."""
+    """Return whether `old` and `new` have equally many blocks, and no two changed blocks share a table."""
     if len(old.blocks) != len(new.blocks):
         return False
     pairs = zip(old.blocks, new.blocks, strict=True)

@@ -25,7 +25,7 @@ Positions = NDArray[np.intp]
 def ragged(
     begins: NDArray[np.integer], ends: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the i of each position, and the positions `begins[i]` to `ends[i] - 1`, for every i in turn."""
+    """Join the ranges `begins[i]` to `ends[i] - 1`: return the i of each position, and the positions."""
     counts = (ends - begins).astype(np.intp)
     rows = np.repeat(np.arange(len(counts)), counts)
     stops = np.cumsum(counts)
@@ -268,7 +268,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         return PathColumns.collected(pairs, [rows], [self.nodes[at]])
 
     def on(self, fabric: Fabric) -> "PathColumns":
-        """Return these paths on another fabric with the same nodes; its links may differ."""
+        """Return these paths on `fabric`, which has the same nodes but may have other links."""
         pairs = PairColumns(fabric, self.pairs.sources, self.pairs.destinations)
         return PathColumns(pairs, self.first, self.nodes)
 

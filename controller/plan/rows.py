@@ -2,7 +2,7 @@
 """Table entries in columns: rows of one table in NumPy arrays, and the entries of a node in blocks.
 
 A plan of a large fabric has millions of entries. `Rows` holds them as arrays, and creates an `Entry` only
-when it is read. `NodeEntries` joins rows and tuples of entries to one sequence.
+when the row is read. `NodeEntries` joins rows and tuples of entries to one sequence.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes to notify when a link fails: the sources with a path over it."""
+"""Nodes to notify when a link fails: the sources with a path over the link."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property

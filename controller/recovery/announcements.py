@@ -2,10 +2,11 @@
 """Announcements of links where every node is told of each failure (`Scheme.tells_everybody`), each once.
 
 Flooding carries a notice over every link in both directions. Here each node gets a single notice, from the
-end of the link that is nearer to it, along a path without failed links. Three rules make up for what an end
-does not know yet:
+link end nearer to the node, along a path without failed links. Three rules make up for what an end does not
+know yet:
 
-    another failure  a node that learns of another failed link repeats the notices over it, by other paths
+    another failure  a node that learns of another failed link repeats notices sent over that link, on other
+                     paths
     a lost end       if no link reaches an end any more, its first working neighbour announces in its place
     the witness      this neighbour is told of every link of the end, so that it knows when to announce
 
@@ -42,7 +43,7 @@ class Announcements:
         self._sent: dict[str, dict[str, tuple[int, Path]]] = {}
 
     def due(self, sequences: Mapping[str, int], down: Set[str]) -> Iterator[tuple[Link, Path]]:
-        """Yield the links to announce now, each with the path of a notice; count these as sent.
+        """Yield the links to announce now, each with the path of a notice; count these notices as sent.
 
         Args:
             sequences: The last known sequence number of every link that has changed.
@@ -89,8 +90,8 @@ class Announcements:
     def _speaker(self, end: str, scheme: Scheme) -> str | None:
         """Return the node that announces a link's state for an end of the link; None if there is none.
 
-        It is the end itself if this node reaches the end, otherwise a neighbour of the end that this node
-        reaches and that forwards frames of other nodes.
+        The result is the end itself if this node reaches the end, otherwise a neighbour of the end that this
+        node reaches and that forwards frames of other nodes.
         """
         reached = _component(scheme.finder, self._node)
         if end in reached:

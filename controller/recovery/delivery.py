@@ -58,7 +58,7 @@ class Delivery:
         return min((pending.due_ps for pending in self._pending.values()), default=None)
 
     def sent(self, outgoing: Outgoing, now: int) -> None:
-        """Await the acknowledgement of a message; forget an earlier one to the receiver about the link."""
+        """Await the acknowledgement of a message; forget an earlier one to this receiver about the link."""
         message = outgoing.message
         if not isinstance(message, Acknowledgement):
             key = _key(message, outgoing.destination_cna)

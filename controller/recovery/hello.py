@@ -35,7 +35,7 @@ class Hello:
 @final
 @dataclass(frozen=True, slots=True)
 class HelloAnswer:
-    """`changes`: own ports, and whether they can be used now. `hellos`: each with the port it goes out of."""
+    """Reaction to an event: `changes`, (own port, True if now usable), and `hellos`, (egress port, Hello)."""
 
     changes: tuple[tuple[int, bool], ...] = ()
     hellos: tuple[tuple[int, Hello], ...] = ()

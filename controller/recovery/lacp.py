@@ -73,7 +73,7 @@ class Participant:
     state: State = _NO_STATE
 
     def is_port(self, other: "Participant") -> bool:
-        """Return whether both are the same port, in any state."""
+        """Return whether `other` is the same port, in any state."""
         return (self.system, self.key, self.port) == (other.system, other.key, other.port)
 
 
@@ -106,7 +106,7 @@ class Lacpdu:
 @final
 @dataclass(frozen=True, slots=True)
 class LacpAnswer:
-    """`changes`: own ports, and whether they carry now. `pdus`: each with the port it goes out of."""
+    """Reaction to an event: `changes`, (own port, True if now usable), and `pdus`, (egress port, LACPDU)."""
 
     changes: tuple[tuple[int, bool], ...] = ()
     pdus: tuple[tuple[int, Lacpdu], ...] = ()
@@ -213,7 +213,7 @@ class Bond:
         return member.heard and member.in_step and member.actor.state & _CARRIES == _CARRIES
 
     def partner(self, port: int) -> Participant | None:
-        """Return the partner at the other end, None before it has been heard."""
+        """Return the partner at the other end; None before the partner has been heard."""
         return self._port(port).partner
 
     @property

@@ -79,8 +79,8 @@ class Acknowledgement:
 class Outgoing:
     """A message to send, and the egress port of each of its hops, from this node on.
 
-    Without ports, tables forward the message. With one port, it goes to the neighbour at that port. With more
-    ports, it takes a source route.
+    Without ports, tables forward the message. With one port, the message goes to the neighbour at that port.
+    With more ports, the message takes a source route.
     """
 
     message: Notice | Subscription | Acknowledgement

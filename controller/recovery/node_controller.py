@@ -54,10 +54,10 @@ __all__ = ["NodeController"]
 class NodeController:
     """The controller of one node: reacts to port changes and messages with table updates and messages.
 
-    `mode` is the spread of notices. The controllers of a fabric may share `schemes`.
+    `mode`: notices go directly to sources, or are flooded. The controllers of a fabric may share `schemes`.
 
     `sequences` are the sequence numbers known under a previous plan, from `latest_sequences`. They let the
-    controller recognise old notices; failures that they number count as announced.
+    controller recognise old notices; failures with such a number count as announced.
     """
 
     def __init__(

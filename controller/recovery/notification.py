@@ -83,7 +83,7 @@ class NotificationReport:
 class Notification:
     """Simulation of how nodes learn of link failures; each failure starts from the planned state.
 
-    `mode` is the spread of notices, `delays` are those of a node.
+    `mode` is as in NodeController; `delays` are the delays of every node.
     """
 
     def __init__(self, plan: Plan, mode: Mode, delays: Delays) -> None:
@@ -247,7 +247,7 @@ class _Failure:
 def spread_over(plan: Plan, more_hops: int) -> Plan:
     """Return the plan with every source on all paths of up to `more_hops` above the fewest hops.
 
-    Only routes and subscribers change, which is what controllers use; table entries stay those of the plan.
+    Controllers use routes and subscribers: only these two change, and table entries stay as planned.
     """
     fabric, rules = plan.fabric, rule_set(plan.rules, plan.fabric)
     finder = PathFinder(fabric, plan.failed)

@@ -92,7 +92,7 @@ class Optical(Clos):
     def dependents(self, node: str, link: Link) -> Sequence[str]:
         """Return the nodes dependent on a link of `node`, in addition to the plan's subscribers.
 
-        If the link is a circuit, they include the switches below `node`.
+        If the link is a circuit, the result includes the switches below `node`.
         """
         if core_dimensions(self.fabric).keys() >= {link.a.node, link.b.node}:
             return (*dependent_switches(self.fabric, node), *super().dependents(node, link))

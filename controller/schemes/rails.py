@@ -34,7 +34,7 @@ class Rails(Clos):
         return any(rail_of(fabric, node.name) for node in fabric.switches)
 
     def segments_below(self, here: Node) -> Sequence[Segment]:
-        """Return a switch's address segments for nodes below it; empty if the table `rail` has them."""
+        """Return a switch's address segments for nodes below it; empty if table `rail` has them."""
         return () if self._rail_segments(here.name) else super().segments_below(here)
 
     def segments_across(self, here: Node) -> Sequence[Segment]:

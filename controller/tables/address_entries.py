@@ -38,7 +38,7 @@ ADDRESS_TABLES = ("segment", "linear", "rail", "multipath", "pxn_segment", "pxn"
 @final
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """Segments of a node, in the order in which it looks up the destination of a frame.
+    """Segments of a node, in the order in which the node looks up the destination of a frame.
 
     `pxn`: looked up first; only endpoints have them.
     `rails`: looked up next, in order.

@@ -51,7 +51,7 @@ class Allotment:
 
 @final
 class SlotPool:
-    """Gives cells of switches to trees, and block numbers that their switches have not used before."""
+    """Gives each tree cells of its switches, and block numbers not used before at these switches."""
 
     def __init__(self, cells: int = CELLS) -> None:
         self._cells = cells
@@ -82,7 +82,7 @@ class SlotPool:
         return allotment
 
     def _number(self) -> int:
-        """Return the least recently used free number: late frames of a tree must not meet another tree."""
+        """Return the least recently used free tree number: late frames must not meet another tree."""
         while self._next in self._given:
             self._next = (self._next + 1) % _NUMBERS
         number, self._next = self._next, (self._next + 1) % _NUMBERS

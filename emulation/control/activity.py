@@ -17,7 +17,7 @@ link. By silence: its agent hears nothing over a path. By a controller: of takeo
 @final
 @dataclass(frozen=True, slots=True)
 class News:
-    """An event, as the controller of a node learned of it.
+    """An event, and how the controller of a node learned of it.
 
     Attributes:
         learns: How the node learned of the event.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Usable ports of optical switches, inferred from the light at them and the carrier behind them."""
+"""Usable ports of optical switches, inferred from the light at the ports and the carrier of circuits."""
 
 from collections.abc import Iterable, Set
 from typing import final

@@ -51,9 +51,9 @@ _PATIENCE = 10
 class ReconfigurationPolicy:
     """Settings of the reconfiguration of circuits.
 
-    Frames have half of `drain_ps` to reach their spine and half to cross their circuit before it moves.
+    Frames have half of `drain_ps` to reach a spine, and half to cross a circuit before the circuit moves.
     `jobs()` returns the demand of each job that has arrived and not ended, in bytes by (source, destination);
-    only these get routes. `known`: the plan weights paths by the demand.
+    only these pairs get routes. `known`: the plan weights paths by the demand.
     """
 
     drain_ps: int
@@ -83,7 +83,7 @@ class ReconfigurationController:
 
     A job that arrives during a change waits if the change begins another job. Any other change, such as a
     change after a departure, gives way while its circuits are dark: a change for all present jobs replaces
-    it, and continues from its state.
+    that change, and continues from the state reached.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class ReconfigurationController:
         """Return whether the present circuits serve more traffic as completely as the traffic `before`.
 
         `before` and `together` are bytes for each pair of Pods, shape (Pods, Pods): without and with the new
-        traffic. The result is False if `together` leaves two Pods unserved that `before` did not.
+        traffic. The result is False if `together` leaves two Pods unserved that `before` does not.
         """
         fabric, dark = self._runtime.plan.fabric, self._light.dark
         try:

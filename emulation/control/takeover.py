@@ -2,7 +2,7 @@
 """Spares on a running testbed: a node is detected as lost, a spare replaces it, its job continues.
 
 Node controllers know links only. `TakeoverController`, one for the fabric, sees all links of a node and so
-detects that it is lost. UB-Mesh's times for people, ten minutes to locate a fault and three to migrate, are
+detects a lost node. UB-Mesh's times for people, ten minutes to locate a fault and three to migrate, are
 longer than a run, so both times come from the scenario. A spare that is connected by circuits alone
 (Rail-only) gets its circuits first; tables are written once both ends of the new circuits see light.
 """

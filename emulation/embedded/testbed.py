@@ -269,11 +269,11 @@ class EmbeddedTestbed(Lifetime):
             self.attach(node, agent)
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
-        """Call `answered` at once with the blocks of a tree for whose results the members wait, by node."""
+        """Call `answered` at once with the blocks of a tree whose results each member lacks, by node."""
         answered({node: self.agents.of(node).lacking_of(tree) for node in nodes})
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Move members from a tree to another, where each sends `blocks` up by its port in `ports`."""
+        """Move members of `tree` to another tree; each member sends `blocks` up by its port in `ports`."""
         for node, port in ports.items():
             self.agents.act(node, self.agents.of(node).move(tree, port, blocks, self.now_ps))
 

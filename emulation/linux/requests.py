@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Netlink requests for links, queues and filters, encoded from pyroute2's messages.
 
-Each function that is named for an action returns its request, which RouteSocket sends. `what` names the
-subject of the request in errors; `index` is the index of an interface.
+A function named for an action returns the request for the action; RouteSocket sends the request. `what` names
+the subject of the request in errors; `index` is the index of an interface.
 """
 
 import socket

@@ -67,7 +67,7 @@ class VirtualTime:
         return self.now_ns()
 
     def later(self, delay_ns: int, callback: Callable[[], None]) -> None:
-        """Call `callback` after a delay in virtual time; never if that exceeds the largest virtual time."""
+        """Call `callback` after a delay in virtual time; not at all after the largest virtual time."""
         time_ps = self._network.now + delay_ns * 1000
         if time_ps <= _LAST_PS:
             self._at(time_ps, callback)

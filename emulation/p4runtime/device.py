@@ -321,7 +321,7 @@ class Device:
         return entities, batch_status("requests", len(wanted), refused) if refused else None
 
     def counter_responses(self, request: p4r.ReadRequest, most: int) -> list[bytes] | None:
-        """Return serialised ReadResponses of at most `most` cells for a read of one whole counter.
+        """Return serialised ReadResponses for a read of one whole counter, each of at most `most` cells.
 
         None for any other request, and for a role with a configuration.
         """

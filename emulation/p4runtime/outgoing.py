@@ -32,7 +32,7 @@ _NAMES = {
 class Losses:
     """Counts of messages lost by controllers of a server, by device id and kind. Any thread may count.
 
-    A warning is logged when a queue of a device begins to lose messages, and the numbers once it is empty.
+    A warning is logged when a queue begins to lose messages, and the numbers once this queue is empty.
     """
 
     def __init__(self) -> None:

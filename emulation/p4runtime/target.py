@@ -126,7 +126,7 @@ class Target:
         return [p4r.Update(type=back, entity=entity) for entity in kind.before(message)]
 
     def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
-        """Return every entity selected by an entity of a ReadRequest; its unset fields are wildcards."""
+        """Return the entities selected by `entity` of a ReadRequest; its unset fields are wildcards."""
         kind, message = self._kind(entity)
         return list(kind.read(message))
 

@@ -148,7 +148,7 @@ class _Search:
                 pending = np.setdiff1d(pending, resolved)
 
     def _with_ends(self, cores: Numbers, pairs: NDArray[np.intp]) -> Numbers:
-        """Return the hops of the paths from each pair's source through its core to its destination."""
+        """Return the hops of one path for each pair: source, the switches `cores`, destination."""
         nodes = np.concatenate(
             [self._sources[pairs][:, None], cores, self._destinations[pairs][:, None]], axis=1
         )

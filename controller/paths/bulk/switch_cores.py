@@ -100,7 +100,7 @@ class SwitchCores:
         return keys, paths
 
     def _distances_to(self, lasts: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-        """Return the distances to sets (see `_distances`), and the row in them of each element of `lasts`."""
+        """Return distances to sets (see `_distances`), and the row of the distances for each of `lasts`."""
         if self._all is not None:
             return self._all, lasts
         sets = len(self._begin) - 1

@@ -228,7 +228,7 @@ def apportion(
 def divide(
     paths: Sequence[T], shares: Sequence[float], offset: int = 0
 ) -> tuple[tuple[T, ...], tuple[float, ...] | None]:
-    """Return the path of each bucket and the weight of each bucket; None if all weights are equal.
+    """Return each bucket's path, and each bucket's weight, or None for the weights if all are equal.
 
     If all shares are multiples of 1/16, the number of buckets expresses them. Otherwise the weights keep the
     exact shares: each path with a share has at least one bucket, or the 16 largest shares if there are more.

@@ -99,7 +99,7 @@ def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> lis
 
     @cache
     def cost(value: int, size: int) -> tuple[int, int]:
-        """Return the number of entries for a block, and the shift of its array, or _CUT if it is cut."""
+        """Return a block's number of table entries, and its array's shift, or _CUT if the block is halved."""
         single = next_hop(value, size)
         if single in (_ANY, _NONE):
             return 0, 0

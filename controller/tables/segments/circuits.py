@@ -5,9 +5,9 @@ The links of that mesh are the current circuits: they change, and several may be
 therefore steers a frame up to its spine only, and the tables forward it over the circuits:
 
     in a spine  A frame for another Pod takes a circuit to the destination's Pod. A spine without such a
-                circuit sends it to a third Pod that has one. Several ports form a group.
+                circuit sends the frame to a third Pod that has one. Several ports form a group.
     in a leaf   Frames are shared over the spines in proportion to each spine's circuits to the destination's
-                Pod. If no spine has a circuit to it, circuits by third Pods count. If the shares of the
+                Pod. If no spine has a circuit to that Pod, circuits by third Pods count. If the shares of the
                 spines differ, the spines form a group.
 """
 

@@ -95,7 +95,7 @@ def mesh_segments(
 
 
 class _MeshArray(NamedTuple):
-    """Next hops along one dimension, by value of its address field.
+    """Next hops along one dimension, by value of the dimension's address field.
 
     `own` is the node's value; `above` are the values of members with a higher coordinate than the node.
     """

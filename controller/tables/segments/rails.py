@@ -56,7 +56,7 @@ def rail_of(fabric: Fabric, switch: str) -> Rail | None:
 def rail_segments(
     finder: PathFinder, here: Node, uplinks: Sequence[str], *, withdraw: bool
 ) -> tuple[TernarySegment, ...]:
-    """Return the rows of the table rail of a switch, highest priority first; empty if it is on no rail.
+    """Return the rows of the table rail of a switch, highest priority first; empty if there is no rail.
 
     With `withdraw`, the group for a destination leaves out the uplinks that have withdrawn its route.
     """
@@ -88,7 +88,7 @@ def rail_segments(
 
 
 def _nearest(finder: PathFinder, here: Node) -> dict[int, list[str]]:
-    """Return the neighbours with the fewest hops down to each endpoint below a switch, by its address."""
+    """Return, by address of each endpoint below a switch, the neighbours with the fewest hops down to it."""
     fabric = finder.fabric
     hops: dict[int, tuple[int, list[str]]] = {}
     for neighbour in finder.neighbours(here.name):

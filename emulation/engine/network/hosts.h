@@ -40,8 +40,8 @@ class Hosts {
     }
     [[nodiscard]] const Host& at(Index<Host> host) const { return hosts_.at(host); }
     [[nodiscard]] const Host& operator[](Index<Host> host) const { return hosts_[host]; }
-    // Return true if all applications are isolated (Application::isolated): a condition for running partitions
-    // in windows.
+    // Return true if all applications are isolated (Application::isolated): partitions run in windows
+    // only then.
     [[nodiscard]] bool isolated() const;
     // Detach all applications, since their frames belong to the network's pool.
     void detach();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of runs on disk: folders, owners, contents."""
+"""Records of runs on disk: the folders, owners and contents of the records."""
 
 import fcntl
 import json

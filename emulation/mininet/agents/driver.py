@@ -45,9 +45,9 @@ class Pace:
     """Measures of how a host kept to its sending rate. Times are real.
 
     `offered_bytes` are the bytes that the rate allows while frames wait, `sent_bytes` the bytes sent.
-    `late_us` has the time from each frame's slot to its sending, `waited_us` its time in the queue. `refused`
-    counts frames that the kernel had no room for, which were sent again, `missed` frames that the kernel
-    dropped on arrival.
+    `late_us` has the time from each frame's slot at this rate to its sending, `waited_us` its time queued.
+    `refused` counts frames for which the kernel had no room, and which were sent again; `missed` counts
+    frames that the kernel dropped on arrival.
     """
 
     offered_bytes: int

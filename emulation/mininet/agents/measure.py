@@ -215,7 +215,7 @@ class Ending:
         seconds: Real duration of the run.
         cpu_busy: Share of the time in which the processors of the machine were busy.
         used: Processor seconds of each switch process, by name.
-        circuits: Spans in which circuits stood that were set up or torn down during the run.
+        circuits: Counters before and after each time that a circuit was up, for circuits that moved.
     """
 
     ended: Reports

@@ -61,7 +61,7 @@ def cut(fabric: Fabric, machines: Sequence[Machine]) -> Cut:
     """Partition the nodes of a fabric over machines.
 
     If no machine names nodes, METIS partitions the fabric. Else the named nodes are on their machines, and
-    each other node goes, in order, to the machine with room that has most of its links.
+    each other node goes, in order, to the machine with room to which the node has most links.
 
     Raises:
         TestbedError: The fabric has fewer nodes than machines, two machines name the same node, or the named

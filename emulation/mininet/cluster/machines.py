@@ -30,8 +30,8 @@ class Machine:
     """A machine that runs a part of a fabric.
 
     `address` is the IPv4 address by which the other machines reach it. `ssh` are the words of a command that
-    runs another command on it. `python` are the words of a command that runs Python as root, with Railyard
-    installed. `nodes` are nodes of the fabric that must be on the machine.
+    runs another command on this machine. `python` are the words of a command that runs Python as root, with
+    Railyard installed. `nodes` are nodes of the fabric that must be on the machine.
     """
 
     name: str

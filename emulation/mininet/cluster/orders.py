@@ -113,7 +113,7 @@ class PartPlan:
 class Built:
     """A running part: id of its run, paths of its switches' sockets and namespaces of its hosts, by node.
 
-    `seconds` has the duration of each stage of its start.
+    `seconds` has the duration of each stage of the part's start.
     """
 
     run: str

@@ -45,7 +45,7 @@ _UDP_HEADERS = 28
 class _Part(PartHosts):
     """The part of a testbed on this machine.
 
-    Each public method carries out the orders that name it, and returns the value of the answer.
+    Each public method carries out the orders that name the method, and returns the value of the answer.
     """
 
     def __init__(self, answers: Connection) -> None:

@@ -19,7 +19,8 @@ T = TypeVar("T")
 class Sessions(Mapping[str, Session]):
     """Sessions by name of the machine, in the order of the machines' file.
 
-    Before a session begins, `record` gets the command that cleans up its machine; `teardown` gets its end.
+    Before a session begins, `record` gets the command to clean up its machine. `teardown` gets the action to
+    end the session.
     """
 
     def __init__(self, machines: Machines, record: RunRecord, teardown: Teardown) -> None:
@@ -43,7 +44,7 @@ class Sessions(Mapping[str, Session]):
         return len(self._sessions)
 
     def each(self, act: Callable[[Session], T], machines: Iterable[str] | None = None) -> dict[str, T]:
-        """Return the results of `act` by machine; it runs for all machines, or for some, at the same time."""
+        """Call `act` for all machines, or for `machines`, at the same time; return its results by machine."""
         names = list(dict.fromkeys(self if machines is None else machines))
         if len(names) == 1:
             return {names[0]: act(self[names[0]])}

@@ -23,8 +23,8 @@ _MOST_NAME = 15
 class Cabling:
     """Endpoints of a fabric's ports and hosts.
 
-    `interfaces` are the switches' interfaces by node and port; the inner side of the endpoint has the name
-    of its interface. `hosts` are the nodes with a host. `mtu` is the longest UB packet in bytes.
+    `interfaces` are the switches' interfaces by node and port; the inner side of an endpoint has the
+    name of the interface. `hosts` are the nodes with a host. `mtu` is the longest UB packet in bytes.
     """
 
     endpoints: Sequence[Endpoint]

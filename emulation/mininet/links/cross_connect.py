@@ -65,8 +65,8 @@ class _Direction:
 class _Slot:
     """State of an endpoint.
 
-    `index` is the interface index of its inner side, `mate` the name of the endpoint to which it is
-    connected, and `inbound` the settings of the direction from its device.
+    `index` is the interface index of the inner side, `mate` the name of the connected endpoint, and `inbound`
+    the settings of the direction from the endpoint's device.
     """
 
     endpoint: Endpoint
@@ -203,8 +203,8 @@ class CrossConnect:
         Args:
             a: name of an endpoint.
             b: name of the other endpoint.
-            rate_bps: limit of each direction; None: no limit. Towards a device whose frames come out of a
-                tunnel there is none, since the rate is limited where they enter the tunnel.
+            rate_bps: limit of each direction; None: no limit. A direction to a device whose
+                frames come out of a tunnel has no limit: the rate is limited where they enter it.
             queue_bytes: size of the queue before the limit.
             lanes: whether each service level has a queue of its own, and higher levels go first.
         """

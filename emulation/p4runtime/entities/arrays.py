@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indexed counters, indexed meters and registers of one switch.
 
-MODIFY is the only update. A write or a read without an index applies to all cells.
+MODIFY is the only update. A write or a read without an index applies to every cell of the array.
 """
 
 from collections.abc import Iterator, Mapping

@@ -105,7 +105,7 @@ class ActionLayout:
 @final
 @dataclass(frozen=True, slots=True)
 class ArrayLayout:
-    """An indexed counter of `size` cells; `handle` is its number in the engine."""
+    """An indexed counter of `size` cells, one an index; `handle` is the counter's number in the engine."""
 
     id: int
     name: str
@@ -210,8 +210,8 @@ class ValueSetLayout:
 class ProfileLayout:
     """An action profile, or with `selector` an action selector.
 
-    Sizes count weights, or members with `by_members`; 0 means no limit. `actions` are the actions of its
-    tables, which all tables of a profile share. `known_sets` caches decoded action sets by their serialised
+    Sizes count weights; with `by_members`, they count members. 0 means no limit. All tables of the
+    profile have the same `actions`. `known_sets` caches decoded action sets by their serialised
     form: the switches of a pipeline have most sets in common.
     """
 

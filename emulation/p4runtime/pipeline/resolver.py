@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find every name of a p4info in the compiled program; ProgramError names the first that does not fit.
+"""Find every name of a p4info in the compiled program; ProgramError gives the first name without a match.
 
 The compiler writes the p4info before it removes unused objects, such as the selector of a table that is never
 applied. An object that the program lacks is therefore left out, provided that the p4info names all objects of

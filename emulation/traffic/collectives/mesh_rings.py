@@ -3,14 +3,14 @@
 
 The rings of a dimension exist in each of its lines: a rack of 8 x 8 has the rings of a board in each of its
 8 boards and in each of its 8 columns. The array is cut into shares that take the dimensions in different
-orders, so that all dimensions are busy at the same time: half of it goes round the rings of X first, half
-round the rings of Y. A share is cut into ring schedules, each of which uses one ring of each line.
+orders, so that all dimensions are busy at the same time: half of the array goes round the rings of X first,
+half round the rings of Y. A share is cut into ring schedules, each of which uses one ring of each line.
 
 Walecki's cycles leave a perfect matching of every line of even length idle. UB-Mesh borrows idle links (the
 paper's section on multi-ring AllReduce, which does not say how). The method is derived here: an NPU of two
 dimensions has an idle link in each, so the idle links of the mesh form cycles that change the dimension at
-every NPU. The cycles of each line visit its NPUs in another order, chosen such that the idle links form a
-single cycle through all NPUs. This cycle gives two more rings, one in each direction.
+every NPU. The cycles of different lines visit NPUs in different orders, chosen such that the idle links
+form a single cycle through all NPUs. This cycle gives two more rings, one in each direction.
 
 Detours of a ring's hops over idle links would not help. With the same cycles in every line, the idle links
 form separate squares of four NPUs, and no two NPUs of a square are neighbours on a ring. So every path
@@ -54,7 +54,7 @@ class MeshRings:
 
     Attributes:
         dims: Dimensions of the mesh; a rank is c0 + k0 * (c1 + k1 * (...)).
-        along: Rings of each dimension, over positions 0 to n - 1 in a line; they exist in each of its lines.
+        along: Rings of each dimension, over positions 0 to n - 1 in a line; all lines have these rings.
         lines: Ranks of each line of each dimension, in order of their positions.
         around: Rings that visit all ranks of the mesh.
     """

@@ -125,6 +125,6 @@ def kinds() -> tuple[CollectiveKind, ...]:
 def find(name: str) -> CollectiveKind:
     """Return the kind of collective with this name.
 
-    EmulationError if there is none; it suggests similar names, or else all names.
+    EmulationError if there is none; the error suggests similar names, or else all names.
     """
     return REGISTRY.find(name)

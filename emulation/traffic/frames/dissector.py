@@ -61,7 +61,7 @@ class Field:
 @final
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Fields of a layer, and its next layers: pairs of (field values that select the layer, its name)."""
+    """Fields of a layer, and its next layers: (field values that select a next layer, name of that layer)."""
 
     name: str
     title: str

@@ -69,7 +69,7 @@ def write_graph(graph: Graph, path: Path) -> None:
 
 
 def to_document(graph: Graph) -> dict[str, Any]:
-    """Return the JSON document of a graph; sends that `signals` added are ordinary operations of it."""
+    """Return the JSON document of a graph; sends added for `signals` are ordinary operations."""
     return {
         "format": FORMAT,
         "version": VERSION,

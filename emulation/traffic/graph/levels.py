@@ -48,7 +48,7 @@ def bounds_of(movements: Iterable[Movement], elements: Sequence[int]) -> list[li
 
 
 def _shared(movements: Sequence[Movement]) -> list[Movement]:
-    """Return the movements that overlap another movement; the ends of one may cut the cells of the other."""
+    """Return the movements that overlap another: the ends of one movement may cut the other's cells."""
     ranges: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for number, movement in enumerate(movements):
         ranges[movement.source].append((movement.read, movement.length, number))

@@ -39,7 +39,7 @@ class Lowered:
     """A job's part of a SlicedGraph.
 
     `order` has the indices of operations in the order in which they take effect. `begins` and `ends` have,
-    for each operation, (rank, index of the task) at which it begins and ends.
+    for each operation, the (rank, index of the task) where it begins or ends.
     """
 
     job: JobGraph
@@ -148,7 +148,7 @@ class _Growing:
 class _Tasks:
     """Tasks of all ranks.
 
-    By the id() of a movement, `leaving` has the index of its task at the source, `arriving` at the target.
+    `leaving` and `arriving` map the id() of a movement to its task's index at the source and at the target.
     """
 
     def __init__(self, ranks: int) -> None:
@@ -235,7 +235,7 @@ def _slices(movement: Movement, bounds: Sequence[Sequence[int]], slice_elements:
 
 
 def _windows(movements: Sequence[Movement], bounds: Sequence[Sequence[int]]) -> list[dict[int, int]]:
-    """Return, by rank and cell, the offset of a window's elements from its virtual range, in elements."""
+    """Return, by rank and cell, the distance in elements from a window's virtual range to its data."""
     shifts: list[dict[int, int]] = [{} for _ in bounds]
     for m in movements:
         if m.data != m.read:

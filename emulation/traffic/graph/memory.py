@@ -30,8 +30,8 @@ class Movement:
 
     `operation` is the index of the send or copy in the graph, `receive` the index of the receive or -1. The
     elements leave the source at `read_level` and change the target's array at `write_level`. They begin at
-    element `data` of the source's array. `read` equals `data`, except for a window: its virtual range, from
-    which its cells follow.
+    element `data` of the source's array. `read` equals `data`, except for a window, where
+    `read` is the first element of the window's virtual range; the cells follow from `read`.
     """
 
     operation: int

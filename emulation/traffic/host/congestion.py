@@ -230,8 +230,8 @@ def congestion_choice(algorithm: str, parameters: Mapping[str, float], facts: Pa
     """Return the choice of an algorithm.
 
     Raises:
-        EmulationError: The algorithm or a parameter is not known, or a user's class lacks a method or starts
-            with something else than limits.
+        EmulationError: The algorithm or a parameter is not known, or a user's class lacks a method, or
+            its start() does not return limits.
         TopologyError: A user's class raised an exception.
     """
     choice = CongestionChoice(algorithm, facts, dict(parameters))

@@ -49,7 +49,7 @@ class Program:
 class MemoryAgent:
     """A node of a pool: it lends `memory`, and runs the program `borrower`, None if it only lends.
 
-    `finished_ps` is the time at which its program ended, None before, 0 without a program. `received` has the
+    `finished_ps` is the time at which the program ended, None before, 0 without a program. `received` has the
     messages from each sender, in their order.
     """
 

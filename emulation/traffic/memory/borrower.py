@@ -204,7 +204,7 @@ class Borrower:
         self.report.first_wrong = self.report.first_wrong or words
 
     def _targets(self, step: _Step) -> list[tuple[int, int]]:
-        """Return (lender, address in its memory) of each target of an operation."""
+        """Return (lender, address in the lender's memory) of each target of an operation."""
         if step.operation is Operation.MESSAGE:
             assert self._mailbox is not None
             return [(self._mailbox, 0)]

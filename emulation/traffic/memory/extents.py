@@ -2,7 +2,7 @@
 """Directory of the pages that borrowers have on lenders, made before a run.
 
 The pages of all borrowers go to the lenders in turn, a second copy to the next lender, so that any number of
-borrowers share any number of lenders. No page of a borrower lies in its own memory.
+borrowers share any number of lenders. No page of a borrower lies in the borrower's own memory.
 """
 
 from collections.abc import Mapping, Sequence

@@ -34,8 +34,8 @@ class Transfer:
 class Schedule:
     """The transfers of a collective; offsets are in elements.
 
-    `goals` are the effects that it must have; without goals it is an AllReduce of all ranks over the whole
-    array. EmulationError for an impossible transfer.
+    `goals` are the effects that the schedule must have; without goals it is an AllReduce of all ranks over
+    the whole array. EmulationError for an impossible transfer.
     """
 
     name: str

@@ -67,9 +67,10 @@ class SlicedTraffic(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send of a cell (see Sliced) to rank `peer` at a step; its offset there is `shift` elements higher.
+    """Send of a cell (see Sliced) to rank `peer` at a step.
 
-    `op` says how the peer combines the data with its own. `task` is the index of the send's task, or -1 for
+    In the peer's array, the cell's offset is `shift` elements higher. `op` says how the peer combines the
+    received data with its own. `task` is the index of the send's task, or -1 for
     none (emulation.traffic.schedule.tasks).
     """
 
@@ -85,7 +86,7 @@ class Send:
 class Phase:
     """Arrivals of a cell in a step, one from each of the ranks `sources`, in ascending order.
 
-    `op` says how the cell combines the data with its own. `task` is as in `Send`.
+    `op` says how the received data are combined with the data of the cell. `task` is as in `Send`.
     """
 
     step: int

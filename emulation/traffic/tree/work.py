@@ -53,7 +53,7 @@ class Work:
 
 
 def work_of(goal: Goal, trees: int, *, operation: Combining = Combining.SUM, dtype: str = "int32") -> Work:
-    """Return the work of a collective; each of its pieces is cut into equal shares for the trees.
+    """Return the work of a collective; each piece of the array is cut into equal shares for the trees.
 
     Args:
         goal: Kind of the collective, and the ranges that members hold at the end.
