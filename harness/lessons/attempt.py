@@ -74,7 +74,7 @@ class Attempt:
         folder: Copy with the student's files and the original lab files, even if the student changed these.
         seed: Random seed of the check.
         scratch: Folder for temporary files.
-        refused: By file of the student that was not copied, what it is instead of a regular file.
+        refused: For each file of the student that was not copied, what it is, such as a symbolic link.
     """
 
     lab: Lab

@@ -183,7 +183,7 @@ def restore(folder: Path, lab: Lab, stage: Stage) -> dict[Path, Path | None]:
     A student's own content is kept in FILE.before, or in FILE.before-2 and so on if that exists.
 
     Returns:
-        By file that was replaced, the file with its old content; None if that was a file of the lab or none.
+        For each replaced file, the file that keeps the student's content; None if there was no such content.
     """
     record = read_record(folder)
     replaced: dict[Path, Path | None] = {}
@@ -230,7 +230,7 @@ def copy_for_check(folder: Path, lab: Lab, target: Path) -> dict[str, str]:
     Only regular files of up to 1 MiB are copied; symbolic links and devices are refused.
 
     Returns:
-        By refused file, what it is instead.
+        For each refused file, what it is, such as a symbolic link or a file of N bytes.
     """
     ignored = shutil.ignore_patterns("__pycache__", *(Path(name).name for name in lab.files))
     shutil.copytree(lab.starter, target, ignore=ignored)
@@ -246,7 +246,7 @@ def copy_for_check(folder: Path, lab: Lab, target: Path) -> dict[str, str]:
 
 
 def _kind(path: Path) -> str:
-    """Describe a file that is refused."""
+    """Describe a refused file by its type, or by its size if it is a regular file."""
     mode = path.lstat().st_mode
     if stat.S_ISREG(mode):
         return f"a file of {path.lstat().st_size} bytes"

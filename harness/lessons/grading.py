@@ -55,7 +55,7 @@ class Grade:
         restored: Stages whose solution equals the files byte by byte.
         hints: Number of hints in the student's record, which proves nothing.
         restores: Number of restored stages in the student's record, which proves nothing.
-        similar: The most similar other folder and solution, each with its share of common token sequences.
+        similar: The most similar other folder, and solution, each with the share of equal token sequences.
         report: "fits", "none", or why report.json does not fit the files.
         note: Error that prevented the check, or a remark on the files.
         seed: Random seed of the check.

@@ -112,7 +112,7 @@ class Matching:
     def join(self, work: Work) -> None:
         """Add a rank's call of a collective to the group's first operation that the rank has not yet called.
 
-        The operation begins or fails if this call decides it.
+        With the last call, the operation may begin. It fails if calls differ or an absent rank has ended.
         """
         group, index = work.group, work.group.members.index(work.rank)
         pending = next((each for each in self._queues[group] if index not in each.works), None)

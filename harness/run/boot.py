@@ -103,7 +103,7 @@ def booted(
         own: Programs of the user's own and their further entries, by node.
         cache: Serialised entries of earlier runs with this plan.
         marking: Queue depths at which switches mark frames; None for no marks.
-        port_marking: Depths of single ports, in place of `marking`.
+        port_marking: Queue depths of single ports, in place of `marking`.
         reduces: Switches run programs that combine values of frames.
     """
     marks = marking is not None

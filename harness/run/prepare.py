@@ -86,7 +86,7 @@ class Prepared:
 
     @property
     def port_marking(self) -> dict[End, Marking]:
-        """Queue depths of ports with marks of their own."""
+        """Queue depths at which a port marks frames, for each port with depths of its own."""
         link = self.variant.link
         return {
             _sending_end(self.fabric, name, direction): marking
@@ -122,7 +122,7 @@ class Prepared:
         return demand_of(self.jobs)
 
     def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
-        """Return the variant with the faults `chosen` in place of its own."""
+        """Return the variant with the faults `chosen` in place of the variant's faults."""
         variant = self.variant.model_copy(update={"faults": chosen})
         resolved = _in_order([resolved_fault(self.fabric, fault) for fault in chosen])
         return replace(self, variant=variant, faults=resolved)
@@ -230,7 +230,7 @@ def prepare(
 @final
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A variant whose parts are checked as far as they need no plan; `sent` is the key of its jobs."""
+    """A variant, checked as far as possible without a plan; `sent` is the key of its jobs in the cache."""
 
     variant: Variant
     at: Location

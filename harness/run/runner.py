@@ -81,7 +81,7 @@ class Run:
     Attributes:
         runs: Run of each variant, by name.
         seconds: Wall-clock seconds of each stage, by variant; no result depends on them.
-        struck: Faults by hand of the variants that had any.
+        struck: Faults applied by hand, by variant; only variants with such faults.
     """
 
     runs: Mapping[str, VariantRun]
@@ -122,7 +122,7 @@ def run(
         progress: Receives the progress of each variant.
         choice: Testbed of all variants.
         captures: Links whose frames are captured, with the folder for VARIANT-LINK.pcap.
-        store: Store of finished variants: it provides those of an interrupted run, and receives new ones.
+        store: Provides the finished variants of an interrupted run, and receives newly finished variants.
         watcher: Watches all variants; `store` is then ignored, so that every variant runs.
     """
     if watcher is not None:

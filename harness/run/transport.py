@@ -95,9 +95,9 @@ def with_queueing(
 ) -> TransportParameters:
     """Return the parameters with timeouts that cover the wait of full windows for slow links of switches.
 
-    Peers behind fast links answer first, and their round trips are too short a timeout for the others, whose
-    frames wait for a spine. Timeouts that the scenario gives do not change, nor those of queues that lose
-    frames.
+    Round trips to peers behind fast links end first, and are too short a timeout for peers whose frames wait
+    for a spine. An `initial_rto_us` of the scenario stays; all timeouts stay if the scenario sets
+    `min_rto_us`, or if queues lose frames.
     """
     if variant.transport.min_rto_us is not None or variant.link.lossy:
         return transport

@@ -66,9 +66,9 @@ class Transport(Model):
     """Transport between NPUs; two NPUs have one connection in each direction unless `connections` is given.
 
     Without `congestion`, the window alone limits the unacknowledged frames of a connection. With `recovery:
-    go-back-n` all frames from a lost one on go again, as in RoCE; frames keep one path. A spraying
-    strategy spreads frames over `entropies` values of the header field lb, which switches hash to choose a
-    path.
+    go-back-n` a lost frame and all frames after it are sent again, as in RoCE; frames keep one path. A
+    spraying strategy spreads frames over `entropies` values of the header field lb, which switches hash to
+    choose a path.
     """
 
     window: Annotated[int, Field(ge=1, le=1024)] = 64

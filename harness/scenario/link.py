@@ -103,11 +103,11 @@ class EcnSettings(Model):
 
 @final
 class PortSettings(Model):
-    """Settings of one direction of a link in place of those of `link:`, for a port with other buffers.
+    """Settings of one direction of a link, for a port whose buffers differ from the settings of `link:`.
 
     Attributes:
-        queues: Queues of the output port; None for those of all links.
-        ecn: Depths of the port at which frames are marked; None for those of all links.
+        queues: Queues of the output port; None for the queues that `link:` sets.
+        ecn: Queue depths of the port at which frames are marked; None for the depths that `link:` sets.
     """
 
     queues: Mapping[QueueClass, QueueSettings] | None = None

@@ -54,7 +54,7 @@ _DATA_METRIC = "result_crc32"  # of the data, which every seed changes
 @final
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Distribution of a metric over `count` runs; `low` to `high` is the interval of the median."""
+    """Distribution of a metric over `count` runs; `low` to `high` is the median's confidence interval."""
 
     count: int
     median: float

@@ -181,7 +181,7 @@ class Result:
         ]
 
     def queues_over_time(self, variant: str | None = None) -> list[Record]:
-        """Return samples of the deepest egress queues, at most 7 a variant, where the scenario names queues.
+        """Return samples of a variant's deepest egress queues, at most 7, if the scenario names queues.
 
         Returns:
             Records of variant, time_us, node, to (the next node, or "host"), bytes that wait (the
@@ -190,7 +190,7 @@ class Result:
         return [*queues_of(self._chosen(variant))]
 
     def flows_over_time(self, variant: str | None = None) -> list[Record]:
-        """Return samples of the largest flows, at most 7 a variant, where the scenario names queues.
+        """Return samples of a variant's largest flows, at most 7, if the scenario names queues.
 
         Returns:
             Records of variant, time_us, source, destination, bytes (of data, acknowledged since the start).

@@ -60,7 +60,7 @@ class Trained:
     """Result of a run of a script.
 
     Attributes:
-        rounds: Record of each rank, for each start of all ranks.
+        rounds: Records of all ranks, a sequence for each start of the ranks.
         end_ps: Virtual time of the fabric at the end, in ps.
         busy: Busy time of each link in ps, from its first to its second end, and back.
     """

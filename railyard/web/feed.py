@@ -25,7 +25,7 @@ _MOST_COMMAND = 1 << 16
 
 @final
 class Pages:
-    """All open pages of a session; the thread of the run calls `wake` when there is news."""
+    """All open pages of a session; the thread of the run calls `wake` when records or the state are new."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

@@ -57,7 +57,7 @@ def remedies(
 
 
 def serves(fabric: Fabric, lost: str, replacement: Replacement, *, down: Set[str], is_gone: IsGone) -> bool:
-    """Return whether a replacement of node `lost` would leave its nodes a working link on each side.
+    """Return whether nodes put in place of `lost` would have working links to their domain and network.
 
     `down` are names of failed links; new circuits count as intact. Always True in a fabric without NICs.
     """

@@ -254,7 +254,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def _keep_printed(printed: Path, by: str, kept: Path) -> None:
-    """Add the output of a process to a file, under a heading, up to a size."""
+    """Add a process's output to the file `kept`, under the heading `by`, until the file has 64 KiB."""
     room = _PRINTED_BYTES - (kept.stat().st_size if kept.exists() else 0)
     with printed.open("rb") as file:
         text = file.read(max(0, room)).decode(errors="replace")

@@ -38,10 +38,10 @@ _MOVES = 16
 class Members:
     """Agents of the members of a collective in switches; rank r is node `names[r]`, with array `inputs[r]`.
 
-    `slots` gives the trees of `plan` their cells in switches. If a member reports a tree as lost, another
-    tree carries the blocks with missing results, over links not in `down`. `moves` counts the replaced trees.
-    Without another tree the members add up these blocks around a ring, in slices of `slice_elements`;
-    `describe` returns the agents of the ring.
+    `slots` gives the trees of `plan` their aggregator cells in switches. If a member reports a tree as lost,
+    another tree carries the blocks with missing results, over links not in `down`. `moves` counts the
+    replaced trees. Without another tree the members add up these blocks around a ring, in slices of
+    `slice_elements`; `describe` returns the agents of the ring.
     """
 
     def __init__(

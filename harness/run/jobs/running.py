@@ -175,7 +175,7 @@ class Job:
             self._testbed.stand_by(spare)
 
     def _begin_in_switches(self, plan: TreePlan, ended: Callable[[], None] | None) -> None:
-        """Give the trees their slots and attach the members; take the slots back when all members end."""
+        """Give trees slots in switches and attach the members; take the slots back when all members end."""
         assert self._slots is not None
         members = Members(
             self._testbed,

@@ -134,7 +134,7 @@ class QueueRecorder:
 
 
 def _joined(rows: Sequence[NDArray[_Number]], at: int) -> NDArray[_Number]:
-    """Return the larger values of a sample and of the sample before it."""
+    """Return, value by value, the larger of sample `at` and the sample before it."""
     before, row = rows[at - 1], rows[at].copy()
     np.maximum(row[: len(before)], before, out=row[: len(before)])
     return row

@@ -214,7 +214,7 @@ class JobIteration:
 
     Attributes:
         begun_ps: Begin of the first member's computation.
-        send_ps: First send of a member.
+        send_ps: Begin of the first send of any member.
         sent_ps: End of the last send.
         end_ps: End of the iteration at the last member.
     """
@@ -234,12 +234,12 @@ class JobReport:
         name: Name of the job.
         begun_ps: Time at which the job began.
         completion_ps: Time from the begin until the last member had its result.
-        bound_ps: Lower bound of this time.
+        bound_ps: Lower bound of `completion_ps`.
         nodes: Number of members.
         correct_nodes: Number of members with correct data.
         retransmitted: Number of retransmitted frames.
         due_ps: Start in the scenario; the job then waited until `begun_ps` for circuits or ports.
-        compute_ps: Computation of a member in each iteration.
+        compute_ps: Computation time of a member in each iteration.
         priority: Priority of the job's data at the end; 0 is served first.
         iterations: Iterations; empty for a job that communicates once only.
         halted: True if a member has no result; `completion_ps` then ends with the run.

@@ -141,7 +141,8 @@ class Collective(Model):
         overlap: True if a member may send a slice before it has received all data of earlier steps.
         parts: Collectives of a mixture.
         rounds: Repetitions of a mixture.
-        slots: Slots of each tree of switches; None takes twice as many as the full rate needs.
+        slots: Slots of each tree at each of its switches, with two aggregator cells each; None takes twice as
+            many as the full rate needs.
         operation: Operation of switches on the elements of a reduction.
     """
 

@@ -131,7 +131,7 @@ class Rack:
 @final
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Extents of a fabric: slots of a board, boards of a rack, columns and rows of racks, Pods."""
+    """Extents of a fabric: NPUs of a board, boards of a rack, columns and rows of racks, Pods."""
 
     slots: int
     boards: int
@@ -164,7 +164,7 @@ class Shape:
                     number += 1
 
     def npu(self, rack: Rack, board: int, slot: int) -> str:
-        """Return the name of an NPU."""
+        """Return the name of the NPU with index `slot` on a board."""
         return f"npu{(rack.number * self.boards + board) * self.slots + slot}"
 
 
@@ -261,7 +261,7 @@ def mesh_boards(wiring: Wiring, shape: Shape, rack: Rack, *, lanes: int, delay_p
 
 
 def mesh_slots(wiring: Wiring, shape: Shape, rack: Rack, *, lanes: int, delay_ps: int) -> None:
-    """Link every two NPUs of equal slot on different boards (dimension Y)."""
+    """Link every two NPUs with equal slots (indices on their boards) on different boards (dimension Y)."""
     for low, high in combinations(range(shape.boards), 2):
         for slot in range(shape.slots):
             ends = shape.npu(rack, low, slot), shape.npu(rack, high, slot)
