@@ -89,7 +89,7 @@ class Measured:
     Attributes:
         value: the figure; the median where there are several samples.
         low: lower end of the confidence interval of the median; None for an exact value.
-        high: upper end of the interval.
+        high: upper end of the confidence interval; None for an exact value.
         samples: number of seeds behind the interval.
         detail: further figures, in words for a reader.
     """

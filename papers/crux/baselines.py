@@ -29,7 +29,7 @@ __all__ = ["baselines"]
 def baselines(
     note: Progress, apart: bool = False, rotated: bool = True, by_size: bool = False, reverse: bool = False
 ) -> Values:
-    """Return rotations and gain in CASSINI's example, Sincronia's order, and its worst factor to the best.
+    """Return rotations and gain in CASSINI's example; Sincronia's order, and its worst ratio to the best.
 
     Args:
         note: progress callback.

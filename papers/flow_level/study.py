@@ -52,7 +52,7 @@ SIX = ("ideal", "leaf-centric, tau 2", "leaf-centric, tau 1", "pod-centric, tau 
 @final
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Means of a released log, in seconds; `slowdown` is the running time divided by that on `ideal`."""
+    """Means of a released log, in seconds; `slowdown` is relative to the running time on `ideal`."""
 
     completion: float
     queueing: float

@@ -2,7 +2,7 @@
 """Placement of a layout's groups, and the layouts to choose from (UB-Mesh, §5.2).
 
 The paper's rules: TP and SP use the domains with most bandwidth, PP and DP come last; SP x DP is a multiple
-of EP; the layout fits into memory. Coordinates are assigned like digits: the first axis takes slots of a
+of EP; the layout fits into memory. Coordinates are assigned like digits: the first axis takes NPUs of a
 board, then boards, then racks of a row, and so on outwards; the next axis continues where the first ends.
 All sizes are powers of two, like the sizes of the fabric.
 """

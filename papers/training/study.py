@@ -224,7 +224,7 @@ class Cell:
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A value of the paper beside ours, by reading, all in percent."""
+    """A value of the paper, and our value under each reading; all in percent."""
 
     value: PaperValue
     against: str

@@ -199,7 +199,7 @@ class Demand:
         size: bytes of the whole array for a collective that gathers or reduces; bytes of an NPU's own data
             for All-to-All and P2P.
         count: number of collectives.
-        dense: for gradients, whether they are those of dense weights instead of experts.
+        dense: for gradients, whether they belong to dense weights instead of experts.
     """
 
     axis: Axis

@@ -69,7 +69,7 @@ class SuperPod:
 
     @property
     def npu_lanes(self) -> int:
-        """Lanes used by an NPU: to its board, to its slot on the other boards, and up."""
+        """Lanes used by an NPU: to NPUs of its board, to the NPUs of equal index on other boards, and up."""
         return self.peer_lanes * (self.slots - 1 + self.boards - 1) + self.uplink_lanes
 
     @property

@@ -34,7 +34,7 @@ _RESULT_KEYS = frozenset(
 @final
 @dataclass(frozen=True, slots=True)
 class ClaimFile:
-    """A checked file of claims of a paper or a study; `files` are the further files that its models read."""
+    """A checked file of claims of a paper or a study; `files` are further files that its checks read."""
 
     path: Path
     name: str

@@ -203,7 +203,7 @@ class FileSettings(Model):
         name: Name of the paper or study, also of its folder of results.
         title: Title of the paper or study.
         description: Subject of the paper or study.
-        files: Further files that its models read, which a bundle needs.
+        files: Further files that the models of the checks read, which a bundle needs.
         checks: Checks by name.
     """
 

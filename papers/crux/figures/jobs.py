@@ -27,7 +27,7 @@ _TESTBED = {
 def measure_testbed(
     note: Progress, seconds: float = 30.0, draws: int = 10, paths_only: str = "fair", wider: int = 1
 ) -> Values:
-    """Measure the work of the paper's mixes of jobs by a fixed time, with and without Crux."""
+    """Measure Crux's gain in work by a fixed time on the paper's mixes, and the share gained by paths."""
     result: dict[str, Measured | float] = {}
     for done, name in enumerate(CASES):
         note(name, done / len(CASES))

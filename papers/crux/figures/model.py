@@ -106,7 +106,7 @@ def measure_priority(note: Progress, draws: int = 30, sends: float = 2.0, more: 
 
 
 def measure_pair(note: Progress, share: float | None = None, levels: tuple[int, int] = (0, 1)) -> Values:
-    """Simulate a GPT and a BERT contending for a link, in one class and by priority."""
+    """Measure the losses of a GPT and a BERT that contend for a link, in one class and by priority."""
     note("a GPT and a BERT", 0.0)
     own = fitted_share() if share is None else share
     result, ranked = contention(own), contention(own, levels=levels)
@@ -131,7 +131,7 @@ _OVER = ("random order", "turned", "shortest-first", "fair", "interleave")
 
 
 def measure_contended(note: Progress, draws: int = 20, own: str = "crux") -> Values:
-    """Measure the gain of an order by intensity if the choice of paths gains nothing."""
+    """Measure the gain in work of an order by intensity over other orders, if paths make no difference."""
     result: dict[str, Measured | float] = {}
     for setting in _SETTINGS:
         note(setting, 0.5 * (setting == "uplinks"))

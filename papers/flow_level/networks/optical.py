@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods of leaves and spines, joined by optical circuits made for the placed jobs (LumosCore).
 
-Spine h of a Pod has `tau` links to every leaf of the Pod. It has as many ports to optical switches, which
-join it to the spines h of other Pods. When a job is placed, its steady phases demand circuits; its other
-phases get circuits only for unused links of their leaves. When a job leaves, its circuits stay until
-another job needs the ports.
+Spine h of a Pod has `tau` links to every leaf of the Pod, and as many ports to optical switches as links to
+leaves. The optical switches join spine h to the spines h of other Pods. When a job is placed, its steady
+phases demand circuits; its other phases get circuits only for unused links of their leaves. When a job
+leaves, its circuits stay until another job needs the ports.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class Lumos:
         return filled(half + half.transpose(0, 2, 1), self._ports)
 
     def _dealt(self) -> Ints:
-        """Return the demand between leaves by spine: flows in order take circuits in order.
+        """Return the demand between leaves, divided among spines: flows take the spines' circuits in order.
 
         A circuit carries several flows if two Pods have more flows than circuits.
         """

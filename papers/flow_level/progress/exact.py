@@ -36,7 +36,7 @@ class _Running:
         late: shift of the next iteration, as a share of an iteration alone; None for no change.
         spent: seconds since the job's start.
         sent: seconds since the job's start during which the job sent.
-        counted: readings at the end of the last whole iteration.
+        counted: readings of the job's monitors at the end of the last whole iteration.
     """
 
     job: Job
@@ -87,7 +87,7 @@ class Exact:
         self._stale = True
 
     def changed(self) -> None:
-        """Update routes; all flows of a rerouted phase then have as much left as its slowest flow."""
+        """Update routes; all flows of a rerouted phase then have as much left as the phase's slowest flow."""
         self._stale = True
         if self._version == self._fabric.version:
             return
@@ -121,7 +121,7 @@ class Exact:
         return done
 
     def order(self, key: int, order: Order) -> None:
-        """Set a job's class; in a group, delay its next iteration until it has its shift on the circle."""
+        """Set a job's class; in a group, delay the next iteration to the job's shift on the circle."""
         item = self._running[key]
         if item.level != order.level:
             item.level = order.level

@@ -31,7 +31,7 @@ class _Sending:
         loads: loads of each phase, by link.
         peak: links of the job, and the largest load of any phase on each.
         level: class that links serve the job in.
-        in_step: whether the job's slices follow those of a group.
+        in_step: whether the job's slices follow the circle of time of a group.
         spent: seconds since the job's start.
         sent: seconds since the job's start during which the job sent.
     """
@@ -120,10 +120,10 @@ class Fluid:
         return sorted(done)
 
     def order(self, key: int, order: Order) -> None:
-        """Set a job's class, and its slices by moment.
+        """Set a job's class, and the slice of its iteration at each moment.
 
-        Jobs of a group take the group's order of slices, advanced by their turns and shifts, so that their
-        slices meet as they do on the common circle of time. A job without a group takes a random order.
+        Jobs of a group share a random order of points on the group's circle of time. A job's turns and shift
+        give its slice at each point. A job without a group takes a random order of its own.
         """
         item = self._sending.get(key)
         if item is None:

@@ -57,7 +57,7 @@ def lacp(note: Progress, offset: int | None = None) -> Values:
 
 
 def share(note: Progress, cut: bool = True) -> Values:
-    """Measure the bandwidth of a NIC with one cable down: under eight jobs, and under one AllReduce."""
+    """Measure a NIC's bandwidth under eight jobs, and an AllReduce's speed, with a cable down if `cut`."""
     note("eight jobs, one a rail", 0.0)
     samples: dict[int, Usage] = {}
 
@@ -110,7 +110,7 @@ def _failure_runs(file: str) -> Runs:
 
 
 def failures(note: Progress, stacked: bool = False, healthy: bool = False) -> Values:
-    """Measure an AllReduce under failures of cables and ToRs: dual ToR, single ToR, stacked dual ToR.
+    """Measure the percentage of correct arrays under failures: dual ToR, single ToR, stacked dual ToR.
 
     Mutations of claims set `stacked` and `healthy`. With `stacked`, the run of the stacked pair replaces the
     runs that survive failures. With `healthy`, a run without failures replaces the runs that halt.
@@ -161,7 +161,7 @@ def _went(item: Observation, healthy: Observation) -> str:
 
 
 def _shares(samples: Mapping[int, Usage], begin: int, end: int) -> list[float]:
-    """Return the receive rates of the first host's NICs in a window, as shares of the full rate."""
+    """Return the receive rates of the first host's NICs from `begin` to `end`, as shares of the full rate."""
     result: list[float] = []
     for rail in range(_RAILS):
         links = [f"gpu{rail}-tor0.{rail}.{number}" for number in range(2)]
@@ -179,7 +179,7 @@ def _lacpdus(file: Path) -> Iterator[Lacpdu]:
 
 
 def _joined(offset: int) -> int:
-    """Return the number of ports in a NIC's bundle after LACP has converged."""
+    """Count the ports in a NIC's bundle after LACP, if the second ToR adds `offset` to its port numbers."""
     fabric = hpn(1, 1, 2, aggs=1)
     bonds = {
         node.name: Bond(

@@ -132,7 +132,7 @@ def _steps() -> dict[str, Sequence[float]]:
 
 
 def four_allreduces(note: Progress, kind: str = "search") -> Values:
-    """Measure the gain of `kind` over other kinds of connections on four AllReduces, at flow level."""
+    """Measure, flow by flow, how much longer four AllReduces take over other connections than `kind`."""
     note("512 GPUs, flow by flow", 0.0)
     times = dict(_steps())
     own = times[kind]
@@ -144,7 +144,7 @@ def four_allreduces(note: Progress, kind: str = "search") -> Values:
 
 
 def four_allreduces_packets(note: Progress) -> Values:
-    """Measure the gain of the search on four AllReduces, packet by packet, with ten draws of connections."""
+    """Measure, packet by packet, how much longer four AllReduces take without the search, in ten draws."""
     scenario, document = load(EXPERIMENTS / "17_paths" / "scenario.yaml")
     gains: dict[str, list[float]] = {name: [] for name in _BASELINES}
     for number, seed in enumerate(_SEEDS):

@@ -67,7 +67,7 @@ def sizes(note: Progress, more: bool = False) -> Values:
 
 
 def planes(note: Progress, planes: int = 2, other: int = 1) -> Values:
-    """Measure the share of flows that change planes, and count the frames of a run that do."""
+    """Measure the share of flows that change planes, and count the frames that change planes in a run."""
     result: dict[str, Measured | float] = {}
     for name, number in (("flows", planes), ("typical", other)):
         note(f"planes: {number}", number % 2 / 2)

@@ -64,7 +64,7 @@ def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bo
 
 
 def run_light(note: Progress, other: str = "") -> Values:
-    """Count the circuits missing after the faults of experiment 15; `other` is a variant to read instead."""
+    """Count the circuits missing after the faults of experiment 15; `other`: variant read for all faults."""
     runs = observed(_SCENARIO, note)
     seen = {name: run for name, (_, run) in runs.items()}
 

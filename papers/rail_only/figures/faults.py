@@ -19,7 +19,7 @@ _HEALED = ("rail", "gpu", "domain")
 
 
 def faults(note: Progress, bare: str = "rail", file: str = _SPARES) -> Values:
-    """Measure an AllReduce under failures of a rail switch, a GPU and a domain.
+    """Measure the percentage of correct arrays after failures of a rail switch, a GPU and a domain.
 
     Args:
         note: progress callback.

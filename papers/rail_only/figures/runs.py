@@ -51,7 +51,7 @@ def _off(ours: float, theirs: float) -> str:
 def alltoall(
     note: Progress, domains: int, sizes: Sequence[int], overlap: bool = False, swapped: bool = False
 ) -> Values:
-    """Measure the slowdown of All-to-All without spines.
+    """Compare All-to-All's slowdown without spines with the paper's equations; count frames across rails.
 
     Args:
         note: progress callback.
@@ -123,7 +123,7 @@ _SLICES = ("slices", "all-gather-slices")
 
 
 def slices(note: Progress, overlap: bool = True) -> Values:
-    """Measure collectives in which a slice enters the next phase without waiting for other slices."""
+    """Measure collectives' times, relative to bounds, if slices change phases without waiting for others."""
     runs = observed("11_rails/rail-only.yaml", note, _SLICES, collective={"overlap": overlap})
     return {
         name: Measured(_us(seen) / (ready.bound_ps / 10**6), detail=f"{_us(seen):.1f} us")

@@ -116,12 +116,15 @@ def rings_figures(
 
 
 def allreduce_board(note: Progress, nodes: int = 8) -> Values:
-    """Measure an AllReduce in a full mesh by rings, by bidirectional rings and directly, in D/B."""
+    """Measure the time of an AllReduce in a full mesh, by rings, bidirectional rings and directly, in D/B."""
     return {name: _arrays(*run) for name, run in _runs(_K8.format(nodes=nodes), note).items()}
 
 
 def rings_borrow(note: Progress, strategy: str = "all-path") -> Values:
-    """Measure 1 to 5 rings, without and with borrowed idle links; six rings leave few idle links."""
+    """Measure times of 1 to 5 rings that borrow idle links, relative to solved times and to no borrowing.
+
+    Six rings leave few idle links.
+    """
     variants = "".join(
         f"  - {{name: {name}-{count}, collective: {{rings: {count}}}, routing: {{strategy: {way}}}}}\n"
         for count in range(1, 6)
@@ -142,7 +145,7 @@ def rings_borrow(note: Progress, strategy: str = "all-path") -> Values:
 
 
 def allreduce_rack(note: Progress, algorithm: str = "bidirectional-dimension-order") -> Values:
-    """Measure an AllReduce by `algorithm` on a rack, in D/B."""
+    """Measure the time of an AllReduce by `algorithm` on a rack, in D/B."""
     ((ready, seen),) = _runs(_RACK.format(algorithm=algorithm), note).values()
     return {"halves": _arrays(ready, seen)}
 
