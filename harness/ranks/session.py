@@ -69,8 +69,8 @@ class Operation:
 class End:
     """Event: a member has finished its part of an operation, or failed.
 
-    `result` is the member's result. If the member's agent failed, `lost_member` is the member that did not
-    answer it any more.
+    `result` is the member's result. If the member's agent failed, `lost_member` is the member that no longer
+    answered the agent.
     """
 
     operation: Operation
@@ -166,7 +166,7 @@ class FabricSession:
         return operation
 
     def abort(self, operation: Operation) -> None:
-        """Remove the agents of an operation; `run` reports no more members that finish it."""
+        """Remove the agents of an operation; `run` then reports no more ends of the operation's members."""
         operation.open.clear()
         self._remove(operation)
         self._ends = [end for end in self._ends if end.operation is not operation]

@@ -57,8 +57,8 @@ def curves(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[Curve]:
     """Return the curves of arriving data for variants with a common time axis.
 
     These are the variants whose collective and traffic graph equal those of the first variant with a fault.
-    Without faults, collectives of other kinds and algorithms on arrays of equal length share it as well, if
-    a chart has room for all.
+    Without faults, collectives of other kinds and algorithms on arrays of equal length share the axis as
+    well, if a chart has room for all.
     """
     variants = scenario.variants
     model = next((variant for variant in variants if variant.faults), variants[0])

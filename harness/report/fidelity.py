@@ -39,7 +39,7 @@ FIDELITY_STYLE = """
 
 
 def verdict(fidelity: Mapping[str, Fidelity]) -> str:
-    """Return TRUSTWORTHY if all variants' times are so, else NOT_TRUSTWORTHY; empty in virtual time."""
+    """Return the verdict on all times, TRUSTWORTHY or NOT_TRUSTWORTHY; empty in virtual time."""
     if not fidelity:
         return ""
     return TRUSTWORTHY if all(run.trustworthy for run in fidelity.values()) else NOT_TRUSTWORTHY

@@ -30,8 +30,9 @@ class PfcSettings(Model):
         xoff_bytes: Bytes of a class in a port's buffer above which the sender must stop.
         xon_bytes: Bytes of the class at or below which the sender resumes; half of `xoff_bytes` by default.
         headroom_bytes: Room for frames that arrive before the sender stops; enough for every link by default.
-        watchdog_us: Longest pause of a class, which then ends and drops waiting frames; None for no limit.
-        restore_us: Time after such an end during which the sender ignores pauses of the class.
+        watchdog_us: Longest pause of a class; a watchdog then ends it, and drops waiting frames; None for no
+            limit.
+        restore_us: Time after the watchdog's action during which the sender ignores pauses of the class.
     """
 
     xoff_bytes: Annotated[int, Field(ge=1)]

@@ -76,7 +76,7 @@ def execute(run: Run, path: Path) -> str:
 
 
 def _judged(result: Result, seen: Observation) -> tuple[str, str]:
-    """Return the status of a run and a description of its trouble; the latter is empty for `right`."""
+    """Return the status of a run and a description of the run's trouble, empty for `right`."""
     failed = [item for item in result.assertions if item.verdict == "fails"]
     late = [item for item in failed if ".faults[" in item.metric and item.metric.endswith(".at_us")]
     data = [item for item in failed if item.metric.endswith((".correct_npus", ".deadlock_buffers"))]

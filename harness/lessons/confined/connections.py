@@ -47,7 +47,7 @@ def connections(address: str) -> Iterator[int]:
         address: Address of the server, "unix:PATH".
 
     Yields:
-        Descriptor that the process inherits; in it, `raise_walls` sends the kernel's listener over this.
+        Descriptor for the process to inherit, over which its `raise_walls` sends the kernel's listener.
     """
     ours, theirs = socket.socketpair()
     thread = threading.Thread(target=_serve, args=(ours, address.removeprefix("unix:")), daemon=True)

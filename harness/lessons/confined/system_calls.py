@@ -12,8 +12,8 @@ __all__ = ["ARCHITECTURES", "Architecture"]
 class Architecture(NamedTuple):
     """Numbers of an architecture's system calls.
 
-    `audit` identifies the architecture to the kernel. Calls in `refused` are always refused; the others that
-    have a name here are refused for some arguments.
+    `audit` identifies the architecture to the kernel. Calls in `refused` are always refused; calls with an
+    attribute of their own are refused for some arguments.
     """
 
     audit: int

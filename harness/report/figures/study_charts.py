@@ -20,7 +20,7 @@ _WIDE = 20
 @final
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A curve of medians at the values `at` of an axis, with an interval from `low` to `high` at each."""
+    """A curve of medians at the values `at` of an axis, each with an interval from `low` to `high`."""
 
     label: str
     at: Sequence[float]
@@ -32,7 +32,7 @@ class Band:
 @final
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Values of a metric in all runs with a label, with their median and its interval from `low` to `high`.
+    """Values of a metric in all runs with a label, their median, and the median's interval, `low` to `high`.
 
     Intervals with equal `series` have equal colour and mark.
     """

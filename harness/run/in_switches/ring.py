@@ -52,7 +52,7 @@ class RingRest:
 class AroundRing:
     """Outcome of a member after the loss of a tree.
 
-    It joins `array`, the results of trees, and `outcome`, the outcome of the agent of the ring.
+    `array` has the results of trees; `outcome` is the outcome of the member's agent of the ring.
     """
 
     times: Sequence[tuple[int, int]] = ()

@@ -32,7 +32,7 @@ class OwnCells:
 
 
 def own_cells(fabric: Fabric, programs: OwnPrograms) -> tuple[OwnCells, ...]:
-    """Return the counters and registers added by each of the user's programs to its built-in program."""
+    """Return the counters and registers of the user's programs that the replaced built-in programs lack."""
     nodes: dict[tuple[bytes, str], list[str]] = {}
     for node, files in programs.files.items():
         nodes.setdefault((files.p4info, fabric.node(node).program), []).append(node)

@@ -23,9 +23,9 @@ __all__ = ["replay"]
 def replay(path: Path, folder: Path | None, jobs: int, ray: str | None) -> bool:
     """Run the checks of a bundle again, and print each row beside its value in the bundle.
 
-    A row is equal to the bundle's, within the interval that its claim accepts, or out of it. Return False if
-    a row is out. `folder` is the folder of the results, `jobs` the number of processes, `ray` the address of
-    a Ray cluster.
+    A row is equal to the bundle's row, within the interval that the claim accepts, or out of the interval.
+    Return False if a row is out. `folder` is the folder of the results, `jobs` the number of processes, `ray`
+    the address of a Ray cluster.
     """
     from tempfile import TemporaryDirectory
 

@@ -33,7 +33,7 @@ def dragonfly(
     delay_ns: Delay = DELAY_NS,
     global_delay_ns: GlobalDelay = 50,
 ) -> Fabric:
-    """Build a Dragonfly of a h + 1 groups by default; of fewer groups, two have several global links."""
+    """Build a Dragonfly of a h + 1 groups by default; with fewer groups, several links join two groups."""
     import networkx as nx
 
     number = number_of_groups(groups, routers * global_links, "dragonfly", f"{routers} routers")
