@@ -30,7 +30,7 @@ class Pair:
     """Result of two contending jobs.
 
     Attributes:
-        longer: length of GPT's iteration over its length alone; 1.1 means 10 % longer.
+        longer: length of GPT's iteration, divided by the length without BERT; 1.1 means 10 % longer.
         gpt: share of throughput that GPT loses.
         bert: share of throughput that BERT loses.
         work: share of work that the accelerators of both jobs lose.

@@ -145,7 +145,7 @@ def compared(
     draws: int = 10,
     wider: int = 1,
 ) -> dict[str, Side]:
-    """Simulate a case under each scheduler, and each job by itself; the latter has the key `alone`.
+    """Simulate a case under each scheduler, and each job by itself, under the key `alone`.
 
     Args:
         name: key of CASES.

@@ -78,7 +78,7 @@ Length = Annotated[str, AfterValidator(_length)]
 
 @final
 class Span(Checked):
-    """Sequence lengths over which a mean is taken."""
+    """A named list of sequence lengths, over which performance is averaged."""
 
     name: Annotated[str, Field(min_length=1, max_length=40)]
     sequences: Annotated[tuple[Length, ...], Field(min_length=1)]
@@ -165,7 +165,7 @@ class Study(Checked):
         return tuple(length for span in self.spans for length in span.sequences)
 
     def span(self, name: str | None) -> tuple[str, ...]:
-        """Return the sequence lengths of a span, or all lengths."""
+        """Return the sequence lengths of the span `name`; all lengths of the study if `name` is None."""
         return next((span.sequences for span in self.spans if span.name == name), self.sequences)
 
 

@@ -49,7 +49,7 @@ def measure_paths(note: Progress, draws: int = 200, turned: bool = False) -> Val
 def measure_compression(
     note: Progress, draws: int = 200, turned: bool = False, crude: bool = False
 ) -> Values:
-    """Compress priorities on random contention graphs, and compare with the best of all assignments.
+    """Compress priorities on random contention graphs; measure the cut weight in percent of the best cut.
 
     Args:
         note: progress callback.

@@ -30,8 +30,8 @@ SERVER = 8
 class Phase:
     """Flows that start together, `amount` each; the phase ends when its last flow ends.
 
-    `pairs` are the (source, destination) NPUs of the flows. `steady`: they stay equal for the whole job, so
-    circuits can be made for them.
+    `pairs` are the (source, destination) NPUs of the flows. `steady`: the pairs stay equal for the whole job,
+    so circuits can be made for the pairs.
     """
 
     name: str

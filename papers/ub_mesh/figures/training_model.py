@@ -33,7 +33,7 @@ BASES = {"llama2-70b": 128, "gpt3-175b": 512, "dense-1t": 1024, "gpt4-2t": 1024}
 
 
 def training_linearity(note: Progress, dcn: float = 1.0) -> Values:
-    """Return the linearity of training at 64 times the base NPUs, and the least up to 32 times, in percent.
+    """Return an NPU's rate at 64 times the base NPUs, and the least up to 32 times, in percent of the base.
 
     `dcn` multiplies the lanes between SuperPods.
     """
