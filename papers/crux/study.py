@@ -87,7 +87,7 @@ class Comparison:
         return 1 - 1 / max(job.slowdown for job in self.outcomes[scheduler].jobs)
 
     def slowed(self, scheduler: str) -> tuple[float, float]:
-        """Return the share of jobs more than 1 % slower than alone, and their share of accelerators' time."""
+        """Return the share of jobs over 1 % slower than alone, and such jobs' share of accelerators' time."""
         jobs = self.outcomes[scheduler].jobs
         slow = np.array([job.slowdown > 1.01 for job in jobs])
         held = np.array([job.npus * (job.end - job.start) for job in jobs])

@@ -264,8 +264,8 @@ def _stalls(rank: RankTrace, changes: Sequence[_Change]) -> list[int]:
     """Return a rank's longest silence for each change, counted from the change, in ps.
 
     A silence belongs to the first fault that happens during the silence. Without such a fault it belongs to
-    the last fault before the silence. The end of a fault (`up`, `clear`) and an added delay own a silence
-    only if no other change does.
+    the last fault before the silence. A silence belongs to the end of a fault (`up`, `clear`) or to an added
+    delay only if it belongs to no other change.
     """
     longest = [0] * len(changes)
     for silent_ps, until_ps in rank.silences:

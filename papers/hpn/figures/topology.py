@@ -21,7 +21,7 @@ __all__ = ["choice_points", "choices", "left_their_plane", "planes", "sizes"]
 
 
 def sizes(note: Progress, more: bool = False) -> Values:
-    """Build the fabric at full size, and count its nodes, ports and lanes."""
+    """Build HPN's fabric at full size, and count the fabric's nodes, ports and lanes."""
     note("building 15,360 GPUs", 0.0)
     if more:
         # The mutation grows all sizes but the rails: 7 instead of 8, so the numbers of ToRs change too.
