@@ -67,7 +67,7 @@ class _Driver:
         strangers = [node for node in self._arrived if node != self._root]
         if strangers:
             raise PlanError(
-                f"an answer to the scan from {self._root} arrived at {strangers[0]}",
+                f"an answer to the scan by {self._root} arrived at {strangers[0]} instead",
                 remedy="run no other scan on this testbed",
             )
         answers = [client.packet_in(self._root).payload for _ in self._arrived]

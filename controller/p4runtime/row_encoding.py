@@ -148,7 +148,8 @@ _PARAMS, _PREFIX_LENGTH = tag(p4r.Action, "params"), tag(p4r.FieldMatch.LPM, "pr
 _PARAM_ID, _PARAM_VALUE = (tag(p4r.Action.Param, name) for name in ("param_id", "value"))
 _HEADS = {kind: _TYPE + varint(number) for kind, number in UPDATE_TYPES.items()}
 
-# For each kind of match: its field in FieldMatch, its message and the names of its values; then their tags.
+# For each kind of match: its field in FieldMatch, its message and the names of its values. _KIND_TAGS has the
+# tags of the field and the values.
 _KINDS = {
     Exact: ("exact", p4r.FieldMatch.Exact, ("value",)),
     Optional: ("optional", p4r.FieldMatch.Optional, ("value",)),

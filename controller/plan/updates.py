@@ -30,7 +30,7 @@ class Update:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockChange:
-    """Writes to turn block `old` of a node's entries into block `new`; removals come last."""
+    """Table writes that change a node's entries from block `old` to block `new`; removals come last."""
 
     old: Block
     new: Block

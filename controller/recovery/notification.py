@@ -181,7 +181,7 @@ class _Failure:
         self._busy[node] = max(self._busy.get(node, 0), leaves)
 
     def _send(self, node: str, outgoing: Outgoing) -> None:
-        """Send a message by the ports that it names, or as the node's switch steers frames of its host."""
+        """Send a message by the ports that it names; without ports, by the route of any frame of the host."""
         route: Path = (node,)
         for port in outgoing.ports:
             peer = self._fabric.peer(route[-1], port)

@@ -247,7 +247,7 @@ class Structured(Scheme):
         return source_route_entries(self.finder, node, routes, self._steer)
 
     def all_source_routes(self, routes: Routes) -> Callable[[str], Sequence[Entry]]:
-        """Return a function from a node's name to the node's all_path entries, made from shared columns."""
+        """Return a function from a node's name to its all_path entries, slices of arrays for all nodes."""
         if self.strategy.steering is Steering.NONE:
             return lambda _: ()
         return RouteRows(self.finder, routes, self.steered_hops(routes.paths)).of

@@ -116,7 +116,7 @@ def _segment_entry(prefix: Prefix, base: int, shift: int, mask: int) -> Entry:
 
 @lru_cache(maxsize=1 << 16)
 def _port_entry(index: int, port: int) -> Entry:
-    """Return the entry of an array element with an egress port; equal entries are a single object."""
+    """Return the entry that maps next-hop array index `index` to a port; equal entries are one object."""
     return SET_PORT.entry((("index", Exact(index)),), port)
 
 

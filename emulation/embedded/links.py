@@ -26,7 +26,8 @@ class Links:
     """Links and circuits of a fabric in the engine, by name.
 
     `switches` has the engine's number of each node. `credit_bytes`, `scheduler` and `policy` (the limits of
-    queues) hold for all links, as in EmbeddedTestbed; `port_policies` replaces `policy` for directions.
+    queues) hold for all links, as in EmbeddedTestbed; `port_policies` replaces `policy` for
+    single directions of links.
     """
 
     def __init__(

@@ -51,8 +51,8 @@ def partition_count(fabric: Fabric, threads: int) -> int:
 def partitions(fabric: Fabric, count: int) -> Sequence[int]:
     """Return the partition number, below `count`, of each node, in node order.
 
-    Nodes joined by links with less than a certain delay stay together: the longest delay with which all
-    partitions have similar work. A partition may be empty. Results of a run do not depend on partitions.
+    Nodes joined by a link with a delay below a threshold are in one partition. The threshold is the longest
+    delay that gives all partitions similar work. A partition may be empty. Partitions do not change results.
     """
     nodes = len(fabric.nodes)
     if count == 1:

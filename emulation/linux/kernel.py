@@ -112,7 +112,7 @@ def _try() -> dict[Feature, str]:
             if without:
                 refusals[feature] = f"cannot be tried without {without.module}"
             elif refused and refused[0].errno in (errno.EPERM, errno.EACCES):
-                raise MachineError(str(refused[0]), remedy="run as root (sudo)")
+                raise MachineError(f"the kernel refused {refused[0]}", remedy="run as root (sudo)")
             elif refused:
                 refusals[feature] = str(refused[0])
     finally:

@@ -230,7 +230,7 @@ def prepare(
 @final
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A variant, checked as far as possible without a plan; `sent` is the key of its jobs in the cache."""
+    """A variant, checked as far as possible without a plan; the cache keeps its jobs under the key `sent`."""
 
     variant: Variant
     at: Location

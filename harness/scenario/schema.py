@@ -137,7 +137,7 @@ class HostSettings(Model):
 
     @property
     def model(self) -> Reduction:
-        """Model of the reduction, in bit/s and bytes, as agents take it."""
+        """Settings of the reduction for host agents: the rate in bit/s and the SRAM in bytes."""
         rate = None if self.rate_gbps is None else round(self.rate_gbps * 10**9)
         sram = None if self.sram_kib is None else self.sram_kib << 10
         return Reduction(self.reduction, rate, sram, self.core_percent)

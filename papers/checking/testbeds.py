@@ -41,13 +41,13 @@ def compare(
     same: Sequence[str],
     options: Sequence[str] = (),
 ) -> int:
-    """Run scenarios on every available testbed; print tables of metrics, and statements.
+    """Run scenarios on every available testbed; print a table of metrics for each, and which checks hold.
 
     Args:
         run: runs a scenario with options of `railyard run`; returns the exit code and the result.
         folder: folder of the scenarios.
         shown: metrics of each scenario's table, by the name of its file without suffix.
-        same: metrics, without their variant, that must be equal on all testbeds.
+        same: names of metrics, without the prefix VARIANT., that must be equal on all testbeds.
         options: further options of `railyard run`.
 
     Returns:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutations of claims: apply each mutation; the verdict has to turn."""
+"""Test the checks of claims: a mutation must change an accepted claim's verdict to unexpected."""
 
 from __future__ import annotations
 

@@ -109,7 +109,8 @@ def _coflow(name: str, amounts: Sequence[float]) -> Job:
 def sincronia_factor(draws: int, *, reverse: bool = False) -> float:
     """Return the largest ratio of mean completion time in BSSI's order to that in the best order.
 
-    Each port sends coflows in order; a coflow completes when its last port has sent its bytes.
+    The ratio is taken for `draws` random sets of coflows; `reverse` turns BSSI's order round. Each port
+    sends coflows in order; a coflow completes when its last port has sent its bytes.
     """
     rng = np.random.default_rng(1)
     worst = 1.0

@@ -4,7 +4,7 @@
 `PAPER` has the mean completion times that LumosCore's authors released, of 1,000 jobs on 4,096 GPUs. Their
 trace is not public, so absolute times differ; compare completion times relative to the ideal fabric. No
 parameter was fitted to the released times. Our own choices are the shape of the cluster, the load, sizes
-independent of durations, and five paths that a hash tries. Sizes, durations and shares of traffic are the
+independent of durations, and five candidate paths of a hash. Sizes, durations and shares of traffic are the
 authors', see traces.py.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["FABRICS", "PAPER", "SIX", "Comparison", "Released", "Study", "run", 
 # Switching time of micromirrors, to the order of magnitude.
 DARK_SECONDS = 0.01
 
-# Paths that the hash of a Clos tries: the released simulator's default.
+# Number of candidate paths that a Clos hashes for each flow: the released simulator's default.
 TRIES = 5
 
 

@@ -101,7 +101,7 @@ def states(pods: int, spines: int, ports: int, seed: int, changes: int) -> Itera
 
 
 def refilled(pods: int, spines: int, ports: int, seed: int) -> tuple[Ints, CircuitPlan]:
-    """Return a new demand and the plan of the previous demand; both demands also use ports free of jobs."""
+    """Return a new demand and the plan of the old one, both with circuits added on ports without jobs."""
     trace = Trace(pods, spines * ports, seed)
     plan = allocate(saturate_demand(trace.demand, spines * ports), spines, ports)
     return saturate_demand(trace.change(), spines * ports), plan

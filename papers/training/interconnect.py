@@ -143,8 +143,8 @@ class Interconnect:
             return product(*(self.ways[name] for name, _ in group))
         except KeyError as ex:
             raise ModelError(
-                f"{self.name}: nothing leads along dimension {ex}",
-                remedy="place the group on dimensions that the interconnect has",
+                f"{self.name}: the interconnect has no dimension {ex}",
+                remedy=f"place the group on dimensions among {', '.join(self.ways)}",
             ) from None
 
     def _loads(self, op: Op, order: Group, ways: Sequence[Way]) -> dict[str, float]:

@@ -109,7 +109,7 @@ class Iteration:
 def batch_of(npus: int, sequence: int, given: Assumptions = DEFAULTS) -> int:
     """Return the number of sequences of an iteration, a power of two.
 
-    Of the powers of two, the one whose logarithm is nearest gives each NPU about `tokens_per_npu` tokens.
+    It is the power nearest, by logarithm, to the number that gives each NPU `tokens_per_npu` tokens.
     """
     return 2 ** max(0, round(log2(npus * given.tokens_per_npu / sequence)))
 

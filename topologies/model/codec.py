@@ -39,7 +39,7 @@ class _Node(_Strict):
     address: int
     coordinates: tuple[int, ...]
     ports: tuple[_Port, ...]
-    # Left out at their defaults, so that documents of fabrics without switches have neither key.
+    # Left out at their defaults: documents of fabrics without switches have neither `tier` nor `lanes`.
     tier: int = Field(default=0, ge=0, exclude_if=lambda tier: tier == 0)
     lanes: int | None = Field(default=None, ge=1, exclude_if=lambda lanes: lanes is None)
     position: tuple[_Finite, _Finite] | None = Field(

@@ -149,9 +149,9 @@ def _direct_subprefixes(fabric: Fabric) -> Mapping[Prefix, frozenset[Prefix]]:
 def _aggregate(
     hops: dict[Prefix, int], ends: list[int], whole: Mapping[Prefix, frozenset[Prefix]]
 ) -> dict[Prefix, int]:
-    """Replace all parts of a segment by the segment if each part is below the node, at equal hops.
+    """Replace the parts of a segment by the segment if all are below the node, equally many hops down.
 
-    No segment becomes as wide as an address class: the default serves destinations that are not below.
+    No segment becomes as wide as an address class: destinations not below the node need the default route.
     """
     bits = ends[-1]
     for outer_length, inner_length in reversed(list(pairwise(ends))):

@@ -56,7 +56,7 @@ def rail_of(fabric: Fabric, switch: str) -> Rail | None:
 def rail_segments(
     finder: PathFinder, here: Node, uplinks: Sequence[str], *, withdraw: bool
 ) -> tuple[TernarySegment, ...]:
-    """Return the rows of the table rail of a switch, highest priority first; empty if there is no rail.
+    """Return the rows of a switch's table `rail`, highest priority first; empty if it is on no rail.
 
     With `withdraw`, the group for a destination leaves out the uplinks that have withdrawn its route.
     """
@@ -104,7 +104,7 @@ def _nearest(finder: PathFinder, here: Node) -> dict[int, list[str]]:
 
 @computed_once
 def _by_rank(fabric: Fabric, last: int) -> dict[int, list[int]]:
-    """Return the addresses of the endpoints of each rank; `last` is the mask of the rank, the last field."""
+    """Return the endpoints' addresses by rank, the last field of an address; `last` is the field's mask."""
     addresses: dict[int, list[int]] = {}
     for node in fabric.endpoints:
         addresses.setdefault(node.address & last, []).append(node.address)

@@ -82,8 +82,8 @@ class EntryUpdates {
    private:
     // Updates of at least this many bytes get no pattern.
     static constexpr std::size_t kLongestPattern = 256;
-    // Largest number of patterns for a length of updates. Patterns of a length differ, for example, in the
-    // sizes of numbers.
+    // Most patterns kept for updates with the same number of bytes, which may differ in the sizes of their
+    // numbers, for example.
     static constexpr std::size_t kMostAlike = 4;
     // A pattern, with the properties common to its updates.
     struct Known {
@@ -101,7 +101,8 @@ class EntryUpdates {
     // Read an update by a known pattern; return false if no pattern matches.
     bool read_like_known(std::string_view message);
     bool read_like(const Known& known, std::string_view message);
-    // Add a pattern of the update decoded last, if it has only exact fields and numbers of up to 64 bits.
+    // Keep the layout of the update decoded last as a pattern for later updates, if it has only exact fields
+    // and numbers of up to 64 bits.
     void remember(std::string_view message);
     // Decode a serialised Update, and the parts of its TableEntry.
     bool decode_update(const EntryLayouts& layouts, std::string_view message);

@@ -8,7 +8,8 @@
 
 namespace railyard {
 
-// A field of a message: its number, and a value (of a number) or bytes (of a string or a nested message).
+// A field of a message: the field's number; `value` if it holds an integer, `bytes` if it holds a string or a
+// nested message.
 struct WireField {
     std::uint32_t number = 0;
     bool is_bytes = false;

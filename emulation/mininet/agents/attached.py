@@ -60,7 +60,7 @@ class HostProcesses(Protocol):
         ...
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
-        """Have a host leave a tree, and send `blocks` up the tree of `port`."""
+        """Move a host from tree number `tree` to the tree of `port`; it sends `blocks` up the new tree."""
         ...
 
     @property

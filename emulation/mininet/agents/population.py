@@ -101,7 +101,7 @@ class Population:
         self.connection.send(("waiting", node, tree))
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
-        """Have a host leave a tree, and send `blocks` up the tree of `port`."""
+        """Move a host from tree number `tree` to the tree of `port`; it sends `blocks` up the new tree."""
         self.connection.send(("move", node, (tree, port, blocks)))
 
     def message(self) -> tuple[Any, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host processes on several machines, controlled by orders to the parts."""
+"""Host processes on several machines, controlled by orders to each machine's part of the fabric."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

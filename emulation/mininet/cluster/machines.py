@@ -106,7 +106,8 @@ def _machine(path: Path, number: int, entry: Any) -> Machine:
     name = entry.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise TestbedError(
-            f"{where}: `name` is {name!r}", remedy="take letters, digits, and _ . - between them"
+            f"{where}: `name` is {name!r}",
+            remedy="use letters, digits and _ . -, and begin with a letter or digit",
         )
     try:
         address = IPv4Address(entry.get("address"))

@@ -75,7 +75,7 @@ class PartHosts:
         self.bed.population.ask_waiting(node, tree)
 
     def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
-        """Have a host leave a tree, and send `blocks` up the tree of `port`."""
+        """Move a host from tree number `tree` to the tree of `port`; it sends `blocks` up the new tree."""
         self.bed.population.move_member(node, tree, port, blocks)
 
     def tallies(self) -> tuple[int, Noted]:

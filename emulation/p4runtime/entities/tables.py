@@ -191,7 +191,9 @@ class Tables:
                 _INVALID, f"{what}: the default entry accepts MODIFY only, not {p4r.Update.Type.keys()[kind]}"
             )
         if entry.match or entry.priority:
-            raise Refusal(_INVALID, f"{what}: the default entry has no match and no priority; leave them out")
+            raise Refusal(
+                _INVALID, f"{what}: the default entry takes neither match nor priority; leave them out"
+            )
         if table.const_default or table.profile:
             raise Refusal(_DENIED, f"{what}: the default entry is constant, so it cannot be written")
         if entry.idle_timeout_ns or entry.HasField("time_since_last_hit"):

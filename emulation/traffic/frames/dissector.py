@@ -216,7 +216,7 @@ def _lua(value: object) -> str:
         return _braced(pairs)
     if isinstance(value, list | tuple):
         return _braced(_lua(item) for item in value)
-    raise TypeError(f"{value!r} has no form in Lua")
+    raise TypeError(f"cannot write {value!r} in Lua; expected a bool, int, string, mapping, list or tuple")
 
 
 def _braced(items: Iterable[str]) -> str:

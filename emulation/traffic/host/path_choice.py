@@ -37,7 +37,7 @@ Choose = Literal["least-unfinished", "random"]
 @final
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """Values of lb of connections by (source, target) rank; ranks left out have one connection.
+    """Values of the header field lb by (source, target) rank, one a connection; other pairs have one.
 
     `choose` says which connection a message takes; `seed` is for the random choice.
     """
@@ -114,7 +114,7 @@ def first_lb(source: int, target: int) -> int:
 
 
 def _digits(rank: int) -> int:
-    """Return the sum of the hexadecimal digits of a rank in the field of 16 elements."""
+    """Return the exclusive or of the hexadecimal digits of a rank: their sum in the field GF(16)."""
     total = 0
     while rank:
         total ^= rank & 15

@@ -106,9 +106,9 @@ class MemoryAgent:
 
     @property
     def stats(self) -> AgentStats:
-        """Counts of requests, repeated or late requests (`duplicates`) and responses (`acks_sent`).
+        """Counts of requests and responses.
 
-        `acks_received` counts late responses only.
+        `duplicates` counts repeated or late requests, `acks_sent` responses, `acks_received` late responses.
         """
         requesters, responders = self._requesters.values(), self._responders.values()
         answered = sum(responder.executed + responder.repeated for responder in responders)

@@ -4,7 +4,8 @@
 A request may arrive late, twice, or before an earlier request. Each request carries `oldest`, the PSN of the
 oldest request without a response. The responder records the responses from `oldest` on, which the requester
 may still ask for again, and drops requests before `oldest` as late copies. It answers a repeated atomic,
-store or message from the record. It reads the memory again for a repeated load, whose requester has no value.
+store or message from the record. For a repeated load it reads the memory again:
+its requester still has no value.
 """
 
 from collections.abc import Callable

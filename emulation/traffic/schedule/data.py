@@ -123,7 +123,10 @@ class Inputs(Sequence[Array]):
 def agent_arrays(
     inputs: Sequence[Array], threads: int = 1, ranks: Sequence[int] | None = None
 ) -> Iterable[Array | AgentArray]:
-    """Return the initial arrays of agents of `ranks` (default: all): drawn by the engine, else the inputs."""
+    """Return the initial arrays of the agents of `ranks` (default: all).
+
+    The engine draws random int32 arrays; any other arrays are taken from `inputs`.
+    """
     drawn = inputs.drawn() if isinstance(inputs, DrawnInputs) else None
     if drawn is None:
         return inputs if ranks is None else map(inputs.__getitem__, ranks)

@@ -15,7 +15,7 @@ import socket
 import struct
 from collections.abc import Sequence
 
-# Scripts put the folder of this file on the path for modules.
+# child.py and shell.py put this folder on sys.path first, so these modules are found without a package.
 from landlock import confine_files, without_new_rights  # type: ignore[import-not-found]
 from system_calls import ARCHITECTURES, Architecture  # type: ignore[import-not-found]
 
@@ -73,7 +73,7 @@ def _stream_sockets(calls: Architecture) -> list[bytes]:
 
 
 def _with_listener(calls: Architecture) -> list[bytes]:
-    """Return a filter that allows Unix stream sockets, and holds each `connect` for the listener."""
+    """Return a filter that allows Unix stream sockets, and suspends `connect` until the listener decides."""
     return [*_stream_sockets(calls), _step(_EQUAL, calls.connect, 0, 1), _step(_RETURN, _NOTIFY)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members of a collective in switches on a running testbed, and the replacement of a lost tree."""
+"""The members of a collective that switches reduce, on a running testbed; replaces a lost tree."""
 
 from __future__ import annotations
 

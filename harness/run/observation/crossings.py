@@ -24,7 +24,7 @@ _NODES_AT_ONCE = 256
 
 
 def cross_rail_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
-    """Count the frames that leaf switches sent to spines of several rails, or dropped as of another rail.
+    """Count frames for other rails: sent by leaves to spines of several rails, or dropped on a rail.
 
     Frames between two leaves of one rail over such a spine count as well, because no counter distinguishes
     them.

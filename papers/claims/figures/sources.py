@@ -85,9 +85,10 @@ class Figures:
 
 
 def _cells_of(name: str, document: Mapping[str, Any]) -> int | None:
-    """Return the figure of cells of a user's P4 program, VARIANT.counters.NAME.packets; None for other names.
+    """Return the value of a counter or register of a user's P4 program; None for names of other figures.
 
-    The sum over the cells of a counter, and the maximum over the cells of a register, as in assertions.
+    A counter, such as VARIANT.counters.NAME.packets, is summed over its cells; of a register, the value is
+    the maximum over its cells, as in assertions.
     """
     variant, _, metric = name.partition(".")
     if (cell := cell_metric(metric)) is None:

@@ -52,7 +52,7 @@ class Job:
         iterations: number of iterations.
         compute: seconds of computation of an iteration.
         phases: phases of an iteration, which send one after the other.
-        overlap: last share of the computation, 0 to 1, during which the phases may already send.
+        overlap: share of the computation, at its end, 0 to 1, during which the phases may already send.
         priority: class that links serve the job in, 0 first.
         unit: size of the blocks of ranks that stay in one Pod if the placement allows it.
         held: seconds from start after which the job leaves, finished or not; None to run all iterations.

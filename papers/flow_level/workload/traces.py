@@ -69,7 +69,7 @@ class Entry(BaseModel):
         gradients: share of an iteration during which gradients are sent.
         experts: share of an iteration during which experts' tokens are sent.
         pipeline: share of an iteration during which activations are sent from stage to stage.
-        overlap: last share of the computation during which phases may already send.
+        overlap: share of the computation, at its end, during which communication phases may already send.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -104,8 +104,8 @@ def run_leaves(
 class _Loads:
     """Largest number of flows on a link for each demand, by the leaf-centric and the Pod-centric split.
 
-    `realised` counts demands whose circuits exist in full; `over` counts links that the Pod-centric split
-    overloads, of `links`.
+    `realised` counts demands whose circuits exist in full. Of the `links` links of all demands, the
+    Pod-centric split overloads `over`.
     """
 
     def __init__(self, tau: int, draws: int, note: Callable[[float], None], *, short: bool) -> None:

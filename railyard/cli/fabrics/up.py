@@ -129,7 +129,8 @@ def up(
     if p4 is not None or p4info is not None or entries is not None or not controller:
         if testbed is TestbedKind.mininet:
             raise typer.BadParameter(
-                "these options need --testbed embedded; leave them out", param_hint="--p4, --no-controller"
+                "these options need --testbed embedded; choose it, or leave the options out",
+                param_hint="--p4, --no-controller",
             )
         if p4 is None and controller:
             raise typer.BadParameter(

@@ -110,7 +110,7 @@ def test_lanes_taken_from_peers_leave_an_npu_its_72():
 
 
 def test_what_leads_nowhere_is_said():
-    with pytest.raises(ModelError, match="full mesh 4: nothing leads along dimension 'y'"):
+    with pytest.raises(ModelError, match="full mesh 4: the interconnect has no dimension 'y'"):
         mesh((4,)).share(Op.allgather, (("y", 2),))
     with pytest.raises(ModelError, match="an NPU cannot have 72 uplink lanes; use 1 to 71"):
         interconnect(uplink=72)

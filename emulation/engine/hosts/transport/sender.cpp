@@ -120,8 +120,8 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std::uin
     return true;
 }
 
-// Reports the frames that an acknowledgement names for the first time to congestion control and the spraying
-// algorithm: the first `moved` frames, and the frame at distance `from` + i for each bit i of `news`.
+// Tells congestion control and the spraying algorithm of newly acknowledged frames: the first `moved` frames,
+// and the frame at distance `from` + i for each bit i of `news`.
 void Sender::acknowledge(std::uint32_t moved, std::uint32_t from, std::uint64_t news, BucketSet marks,
                          Time now) {
     const auto report = [&](std::uint32_t distance) {

@@ -39,7 +39,7 @@ class Lanes {
         if (lane == vls_.end()) return std::nullopt;
         return static_cast<std::uint8_t>(lane - vls_.begin());
     }
-    // Bit of a frame that selects the lane; 0 if priorities have one lane.
+    // Index of the frame bit that selects one of a priority's two lanes; 0 if each priority has one lane.
     [[nodiscard]] std::uint32_t bit() const { return bit_.value_or(0); }
     // Return the lane of a frame whose `vl` is a priority set by the switch, and which is not pending.
     [[nodiscard]] std::uint8_t of(const Frame& frame) const {
@@ -47,7 +47,7 @@ class Lanes {
         const std::uint32_t at = *bit_ / 8;
         return of(frame.vl, at < frame.length && (frame.byte(at) >> (7 - *bit_ % 8) & 1) != 0);
     }
-    // Return the lane of a priority; `second`: the frame's bit is set.
+    // Return the lane of a priority. If a priority has two lanes, `second` selects the second.
     [[nodiscard]] std::uint8_t of(std::uint8_t priority, bool second) const {
         ASSERT(priority < kPriorities);
         return static_cast<std::uint8_t>(doubled() ? 2 * priority + second : priority);
