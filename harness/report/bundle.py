@@ -19,7 +19,7 @@ from harness.scenario.schema import Scenario
 from harness.version import railyard_version
 from topologies.model.codec import to_json as fabric_json
 
-__all__ = ["SUFFIX", "differences", "is_bundle", "pack", "unpack", "write"]
+__all__ = ["SUFFIX", "as_run", "differences", "is_bundle", "pack", "unpack", "write"]
 
 SUFFIX = ".railyard"
 
@@ -28,6 +28,14 @@ _SCENARIO = "scenario.yaml"
 _RESULTS = ("result.json", "report.html", "picture.svg", RECORDING)
 # All entries of the ZIP file have this date, so that equal runs give equal bundles.
 _DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def as_run(scenario: Scenario, prepared: Sequence[Prepared]) -> Scenario:
+    """Return the scenario with its prepared variants, of which a run computes the hash `input`.
+
+    They have the algorithms that `prepare` chose where the file gives none.
+    """
+    return scenario.model_copy(update={"variants": tuple(ready.variant for ready in prepared)})
 
 
 def is_bundle(path: Path) -> bool:
@@ -45,7 +53,7 @@ def pack(
         file: The scenario file.
         scenario: The scenario as it ran.
         prepared: The prepared variants of the scenario.
-        options: `seed` and `dims` of the run.
+        options: `seed`, `dims` and `variants` of the run.
 
     Raises:
         ScenarioError: The results are of another scenario, or the scenario names a file outside of its
@@ -53,7 +61,7 @@ def pack(
         OutputError: A file cannot be read.
     """
     result = json.loads(_read(folder / "result.json"))
-    if result["input"] != digest(scenario, options["seed"]):
+    if result["input"] != digest(as_run(scenario, prepared), options["seed"]):
         raise ScenarioError(
             f"{folder / 'result.json'} is the result of another scenario than {file}: their hashes differ",
             remedy="run the scenario again, or give the file of this run with --scenario",

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -57,7 +58,7 @@ def bundle(
         return
     file, options = ran(folder)
     file = scenario or file
-    checked, document = loaded(file, options["dims"], options["seed"])
+    checked, document = loaded(file, options["dims"], options["seed"], options["variants"])
     prepared = prepare(checked, document)
     path = target or Path(f"{checked.name}{SUFFIX}")
     write(path, pack(folder, file, checked, prepared, options))
@@ -92,7 +93,7 @@ def replay(path: Path, folder: Path | None) -> bool:
 
     with TemporaryDirectory(prefix="railyard-bundle-") as temporary:
         file, about, before = unpack(path, Path(temporary))
-        checked, document = loaded(file, about["dims"], about["seed"])
+        checked, document = loaded(file, about["dims"], about["seed"], about.get("variants", ()))
         recorded = {capture.stem: capture for capture in sorted(file.parent.glob("results/*.pcap"))}
         with output_folder(folder or Path("results", f"{checked.name}-replay")) as target:
             result = execute(
@@ -130,8 +131,10 @@ def _links(scenario: Scenario, captures: Iterable[str]) -> list[str]:
     return [*dict.fromkeys(name.removeprefix(f"{variant}-") for name, variant in of.items() if variant)]
 
 
-def ran(folder: Path) -> tuple[Path, dict[str, object]]:
-    """Return the scenario file of the `railyard run` that wrote a folder, and its options seed and dims.
+def ran(folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the scenario file of the `railyard run` that wrote a folder, and its options.
+
+    The options are `seed`, `dims`, and `variants`, which is empty if all variants ran.
 
     Raises:
         ScenarioError: The folder contains no results of `railyard run`.
@@ -145,14 +148,26 @@ def ran(folder: Path) -> tuple[Path, dict[str, object]]:
         ) from None
     words = shlex.split(command)
     dims = words[words.index("--dims") + 1] if "--dims" in words else ""
-    return Path(words[2] if len(words) > 2 else "-"), {"seed": result["seed"], "dims": dims}
+    variants = [after for word, after in pairwise(words) if word == "--variant"]
+    return Path(words[2] if len(words) > 2 else "-"), {
+        "seed": result["seed"],
+        "dims": dims,
+        "variants": variants,
+    }
 
 
-def loaded(file: Path, dims: object, seed: int | None) -> tuple[Scenario, Document]:
-    """Load a scenario file with a seed, by default its own; on a full mesh of `dims` if they are given."""
+def loaded(
+    file: Path, dims: object, seed: int | None, variants: Sequence[str] = ()
+) -> tuple[Scenario, Document]:
+    """Load a scenario file with a seed, by default its own; on a full mesh of `dims` if they are given.
+
+    `variants` names the variants to keep; empty means all.
+    """
     from harness.scenario.loader import load, with_seed
+    from railyard.api.scenarios import only
     from railyard.cli.options import resized
 
     scenario, document = load(file)
+    scenario = only(scenario, variants) if variants else scenario
     scenario = with_seed(scenario, document, scenario.seed if seed is None else seed)
     return (resized(scenario, str(dims)) if dims else scenario), document

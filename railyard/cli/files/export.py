@@ -113,26 +113,27 @@ def _prepared(path: Path, variant: str) -> tuple[str, Prepared, dict[str, Any]]:
     import json
 
     from harness.errors import FormatError
+    from harness.report.bundle import as_run
     from harness.run.prepare import prepare
     from harness.scenario.digest import digest
     from railyard.api.scenarios import only
     from railyard.cli.files.bundle import loaded, ran
 
     results: dict[str, Any] = {}
-    dims: object = ""
+    options: dict[str, Any] = {"dims": "", "variants": ()}
     file = path
     if path.is_dir():
         file, options = ran(path)
-        dims = options["dims"]
         results = json.loads((path / "result.json").read_text(encoding="utf-8"))
-    scenario, document = loaded(file, dims, results.get("seed"))
-    if results and results["input"] != digest(scenario, results["seed"]):
-        raise FormatError(f"{path}: {file} has changed since the run", remedy="run the scenario again")
+    scenario, document = loaded(file, options["dims"], results.get("seed"), options["variants"])
     names = [each.name for each in scenario.variants]
     if variant and variant not in names:
         raise FormatError(
             f"{path}: there is no variant named {variant!r}", remedy=f"choose among {', '.join(names)}"
         )
     chosen = variant or names[0]
-    (ready,) = prepare(only(scenario, [chosen]), document)
+    prepared = prepare(scenario if results else only(scenario, [chosen]), document)
+    if results and results["input"] != digest(as_run(scenario, prepared), results["seed"]):
+        raise FormatError(f"{path}: {file} has changed since the run", remedy="run the scenario again")
+    (ready,) = (each for each in prepared if each.variant.name == chosen)
     return f"{scenario.name}-{chosen}", ready, results

@@ -52,6 +52,21 @@ def test_a_bundle_needs_nothing_else_and_gives_the_same_result(railyard: Railyar
     assert Path("results/own-replay/result.json").read_text() == Path("out/result.json").read_text()
 
 
+def test_a_bundle_of_one_variant_whose_algorithm_the_fabric_decides(railyard: Railyard, tmp_path: Path):
+    path = tmp_path / "hosts.yaml"
+    path.write_text(
+        "name: hosts\ntopology: {name: hpn, segments: 1, hosts: 2, rails: 2, aggs: 1}\n"
+        "collective: {elements: 256}\nvariants: [{name: one}, {name: two}, {name: three}]\n"
+    )
+    for variants in ((), ("--variant", "one", "--variant", "three")):
+        assert railyard("run", path, *variants, "--out", "out", "--quiet")[0] == 0
+        assert railyard("bundle", "out") == (0, "written: hosts.railyard\n", "")
+        code, out, _ = railyard("run", "hosts.railyard")
+        assert code == 0, out
+        assert railyard("export", "chakra", "out", "--out", "traces")[0] == 0
+        shutil.rmtree("out")
+
+
 def test_a_result_that_was_changed_is_told(railyard: Railyard, packed: Path, tmp_path: Path):
     content = {}
     with zipfile.ZipFile(packed) as bundle:
