@@ -70,6 +70,8 @@ class Study(Model):
         fail_each: Targets that fail in turn, each in a run of its own: every `link`, `switch` or `npu`;
             `pair:N`, N random pairs of links; or `random:NxR@T`, R runs with N random link faults each until
             T microseconds. R is 100 and T the time of the variant's last fault by default.
+        keep_faults: True if a variant keeps its faults but the last, at whose time the targets of
+            `fail_each` fail beside them.
         combine: `grid` takes all combinations of values; `list` takes the first values of all axes together,
             then the second values, and so on.
         sample: Number of points drawn at random; None means all points.
@@ -80,10 +82,11 @@ class Study(Model):
     )
     seeds: Annotated[tuple[_Seed, ...], BeforeValidator(_seeds)] = ()
     fail_each: Annotated[tuple[_Kind, ...], BeforeValidator(_kinds)] = ()
+    keep_faults: bool = False
     combine: Literal["grid", "list"] = "grid"
     sample: Annotated[int, Field(ge=1)] | None = None
 
     @property
     def needs_faults(self) -> bool:
-        """True if an entry of `fail_each` has no `@T` and so takes the times of a variant's faults."""
-        return any("@" not in kind for kind in self.fail_each)
+        """True if the variants need faults: to keep them, or as times of targets without `@T`."""
+        return self.keep_faults or any("@" not in kind for kind in self.fail_each)

@@ -15,7 +15,7 @@ from harness.scenario.study import Study
 from topologies.errors import RailyardError
 from topologies.families.registry import find
 
-__all__ = ["check_own", "points_of", "with_values"]
+__all__ = ["check_own", "in_words", "point_in_words", "points_of", "with_values"]
 
 Point = Mapping[str, Any]
 
@@ -41,6 +41,19 @@ def points_of(study: Study, seed: int) -> list[Point]:
         drawn = random.Random(seed).sample(range(len(points)), study.sample)
         points = [points[number] for number in sorted(drawn)]
     return points
+
+
+def in_words(value: Any) -> str:
+    """Return a value of an axis as text: of a mapping its `name`, and its other keys as `key=value`."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    name = [str(value["name"])] if "name" in value else []
+    return " ".join([*name, *(f"{key}={in_words(item)}" for key, item in value.items() if key != "name")])
+
+
+def point_in_words(point: Point) -> list[str]:
+    """Return the last step of each axis with its value, such as `strategy hashed`."""
+    return [f"{axis.rpartition('.')[2]} {in_words(value)}" for axis, value in point.items()]
 
 
 def with_values(document: Document, point: Point) -> Document:
@@ -111,17 +124,33 @@ def _check_own(document: Document, steps: Sequence[str], variants: Sequence[str]
     own = document.values.get("variants", ())
     if steps[0] not in SETTINGS or not isinstance(own, tuple):
         return
-    for number, variant in enumerate(own):
-        if not isinstance(variant, dict) or variant.get("name") not in variants:
-            continue
+    key = ".".join(steps)
+    lists: list[tuple[int, str, tuple[Any, ...]]] = []
+    chosen = [
+        (number, variant)
+        for number, variant in enumerate(own)
+        if isinstance(variant, dict) and variant.get("name") in variants
+    ]
+    for number, variant in chosen:
         node: Any = variant
         for step in steps:
+            if isinstance(node, tuple):
+                break
             node = node.get(step) if isinstance(node, dict) else None
-        if node is not None:
-            where: Location = ("variants", number, *steps)
-            key = ".".join(steps)
-            message = f"variant {variant['name']!r} has its own {key}, so the axis {key} changes nothing"
-            raise ScenarioError(
-                document.at(where, message),
-                remedy=f"use variants.{variant['name']}.{key}, or choose other variants with --variant",
-            )
+        if isinstance(node, tuple) and steps[0] in ("faults", "jobs") and len(steps) > 1:
+            lists.append((number, variant["name"], node))
+        elif node is not None:
+            raise _no_effect(document, ("variants", number, *steps), variant["name"], key)
+    # An empty list of a healthy variant is no mistake, nor is a list beside variants without a list.
+    if len(lists) == len(chosen):
+        for number, name, values in lists:
+            if values:
+                raise _no_effect(document, ("variants", number, steps[0]), name, key)
+
+
+def _no_effect(document: Document, where: Location, variant: str, key: str) -> ScenarioError:
+    own = ".".join(map(str, where[2:]))
+    return ScenarioError(
+        document.at(where, f"variant {variant!r} has its own {own}, so the axis {key} changes nothing"),
+        remedy=f"use variants.{variant}.{key}, or choose other variants with --variant",
+    )

@@ -14,7 +14,10 @@ from harness.run.collectives.grids import members_of
 from harness.scenario.schema import Fault, JobSettings, Variant
 from topologies import Fabric
 
-__all__ = ["Case", "cases_of", "kind_in_words", "sample_pairs"]
+__all__ = ["KEPT", "Case", "cases_of", "kind_in_words", "sample_pairs"]
+
+KEPT = "beside the variant's faults but the last"
+"""Words for a study that keeps faults, behind those of `kind_in_words`."""
 
 # Default number of runs with random faults; share of these faults that take a link down for good.
 _RUNS = 100
@@ -39,16 +42,18 @@ class Case:
         """Names of the targets, joined by `and`; empty for the healthy run."""
         return " and ".join(self.targets)
 
-    def faults(self, variant: Variant) -> tuple[Fault, ...]:
+    def faults(self, variant: Variant, *, keep: bool = False) -> tuple[Fault, ...]:
         """Return the faults of the case.
 
         The n-th target fails at the time of the variant's n-th fault, further targets at the time of the
-        last fault.
+        last fault. With `keep`, the variant's faults but the last happen as well, and all targets fail at the
+        time of the last fault.
         """
+        kept = variant.faults[:-1] if keep else ()
         if self.drawn:
-            return self.drawn
-        times = [fault.at_us for fault in variant.faults]
-        return tuple(
+            return (*kept, *self.drawn)
+        times = [fault.at_us for fault in variant.faults[len(kept) :]]
+        return kept + tuple(
             Fault.model_validate({"at_us": times[min(number, len(times) - 1)], self.kind: target})
             for number, target in enumerate(self.targets)
         )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol, final
 
@@ -67,6 +68,7 @@ def conduct(
     results: Results,
     executor: Executor,
     *,
+    in_turn: bool = False,
     stop: Stop = lambda: False,
     note: Callable[[Done], None] = lambda _: None,
 ) -> Conducted:
@@ -76,6 +78,8 @@ def conduct(
         runs: All runs of the study.
         results: Store that has earlier results and receives new ones.
         executor: Executor that carries out the runs.
+        in_turn: Take a run of each variant, point and seed in turn, so that all have results when time runs
+            out; otherwise the runs keep their order, in which those of equal plans follow each other.
         stop: Returns True when no further run shall begin.
         note: Receives each run when it ends.
     """
@@ -91,7 +95,8 @@ def conduct(
     carried_out([run for run in runs if run.case is not None and not run.case.targets])
     conducted.late.extend(late_runs(runs, results))
     late = {run.key for run in conducted.late}
-    carried_out([run for run in runs if run.key not in late])
+    left = [run for run in runs if run.key not in late]
+    carried_out(_in_turn(left) if in_turn else left)
     return conducted
 
 
@@ -123,6 +128,14 @@ def late_runs(runs: Sequence[Run], results: Results) -> list[Run]:
 def _place(run: Run) -> tuple[object, ...]:
     """Return the variant, seed and point of a run; they also identify the healthy run for comparison."""
     return run.variant.name, run.scenario.seed, repr(run.point)
+
+
+def _in_turn(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs in an order that takes a run of each variant, point and seed in turn."""
+    places: dict[tuple[object, ...], list[Run]] = {}
+    for run in runs:
+        places.setdefault(_place(run), []).append(run)
+    return [run for turn in zip_longest(*places.values()) for run in turn if run is not None]
 
 
 def _too_late(run: Run, healthy: RunResult) -> bool:

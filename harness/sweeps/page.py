@@ -12,6 +12,7 @@ from harness.report.figures.comparison_charts import Samples, distributions_svg
 from harness.report.figures.study_charts import Band, Interval, bands_svg, grid_svg, intervals_svg
 from harness.report.markup import shown, table
 from harness.report.page import STYLE
+from harness.sweeps.axes import in_words, point_in_words
 from harness.sweeps.comparisons import Comparison
 from harness.sweeps.statistics import (
     CONFIDENCE,
@@ -24,7 +25,7 @@ from harness.sweeps.statistics import (
     seeds_alike,
     shown_metrics,
 )
-from harness.sweeps.table import RANKED, RANKING, Record, job_losses, worst
+from harness.sweeps.table import RANKED, RANKING, Record, job_losses, varied, worst
 
 __all__ = ["distributions", "study_html"]
 
@@ -75,7 +76,7 @@ def study_html(
         *_differences(records, axes),
         *_comparisons(compared),
         *_worst(records, axes),
-        *_troubles(records),
+        *_troubles(records, axes),
         f"<p>Command that repeats this study: <code>{escape(command)}</code></p>",
     ]
     head = [
@@ -97,10 +98,12 @@ def _worst(records: Sequence[Record], axes: Sequence[str]) -> Iterator[str]:
     losses = job_losses(records, axes)
     yield "<h2>Worst failures</h2>"
     yield '<p class="soft">Jobs: those that halted, or took longer than in the healthy run, and how much.</p>'
-    heads = ["variant", "what failed", "outcome", "jobs", *RANKING.values()]
+    several = varied(records, axes)
+    heads = ["variant", *map(escape, several), "what failed", "outcome", "jobs", *RANKING.values()]
     rows = [
         [
             escape(record["variant"]),
+            *(escape(in_words(record.get(axis))) for axis in several),
             f"<code>{escape(record['cut'])}</code>",
             record["status"],
             escape(losses[record["run"]]),
@@ -122,7 +125,7 @@ def distributions(records: Sequence[Record], axes: Sequence[str] = ()) -> str:
     names = _names(failing, axes)
 
     def curve(record: Record) -> str:
-        return ", ".join([record["variant"], *(str(record[axis]) for axis in names)])
+        return ", ".join([record["variant"], *(in_words(record[axis]) for axis in names)])
 
     if len({curve(record) for record in failing}) > _CURVES:
         names = []
@@ -145,12 +148,7 @@ def distributions(records: Sequence[Record], axes: Sequence[str] = ()) -> str:
 
 def _names(points: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> list[str]:
     """Return the axes with several values, not all of them numbers."""
-    return [
-        axis
-        for axis in axes
-        if len({repr(point.get(axis)) for point in points}) > 1
-        and not all(_number(point.get(axis)) for point in points)
-    ]
+    return [axis for axis in varied(points, axes) if not all(_number(point.get(axis)) for point in points)]
 
 
 def _number(value: Any) -> bool:
@@ -168,7 +166,7 @@ def _numeric(groups: Sequence[Group], axes: Sequence[str]) -> list[str]:
 
 
 def _label(group: Group, axes: Sequence[str], without: Sequence[str] = ()) -> str:
-    words = [f"{axis.rpartition('.')[2]} {group.point[axis]}" for axis in axes if axis not in without]
+    words = point_in_words({axis: group.point[axis] for axis in axes if axis not in without})
     failed = ["healthy" if not group.failed else f"{group.failed} failed"] if group.failed else []
     return ", ".join([group.variant, *words, *failed])
 
@@ -234,18 +232,17 @@ def _grids(groups: Sequence[Group], axes: Sequence[str]) -> Iterator[str]:
     if len(several) < 2:
         return
     first, second = several[:2]
-    columns = list(dict.fromkeys(repr(group.point[first]) for group in groups))
-    rows = list(dict.fromkeys(repr(group.point[second]) for group in groups))
+    columns = list(dict.fromkeys(in_words(group.point[first]) for group in groups))
+    rows = list(dict.fromkeys(in_words(group.point[second]) for group in groups))
     yield f"<h2>Over {escape(first)} and {escape(second)}</h2>"
     for variant in dict.fromkeys(group.variant for group in groups):
         cells = {
-            (repr(group.point[first]), repr(group.point[second])): spread.median
+            (in_words(group.point[first]), in_words(group.point[second])): spread.median
             for group in groups
             if group.variant == variant and (spread := group.spread("completion_us")) is not None
         }
         values = [[cells.get((column, row), nan) for column in columns] for row in rows]
-        plain = [[text.strip("'") for text in names] for names in (columns, rows)]
-        figure = grid_svg(plain[0], plain[1], values, (first, second, "median completion, µs"))
+        figure = grid_svg(columns, rows, values, (first, second, "median completion, µs"))
         yield f"<figure><figcaption>{escape(variant)}</figcaption>{figure}</figure>"
 
 
@@ -253,7 +250,7 @@ def _statistics(groups: Sequence[Group], axes: Sequence[str], metrics: Mapping[s
     rows = []
     for group in groups:
         spreads = [group.spread(metric) for metric in metrics]
-        names = (escape(group.variant), *(escape(str(group.point[axis])) for axis in axes))
+        names = (escape(group.variant), *(escape(in_words(group.point[axis])) for axis in axes))
         rows.append(
             (*names, str(group.failed), f"{len(group.records)} of {group.total}", *map(_cell, spreads))
         )
@@ -313,19 +310,26 @@ def _comparisons(compared: Sequence[Comparison]) -> list[str]:
 
 def _place(item: Comparison) -> str:
     outcome = item.outcome
-    words = [f"{axis.rpartition('.')[2]} {value}" for axis, value in item.point.items()]
-    return f"{', '.join([*words, f'seed {item.seed}'])}: {outcome.value:g}, limit {outcome.limit:g}"
+    words = ", ".join([*point_in_words(item.point), f"seed {item.seed}"])
+    return f"{words}: {outcome.value:g}, limit {outcome.limit:g}"
 
 
-def _troubles(records: Sequence[Record]) -> list[str]:
+def _troubles(records: Sequence[Record], axes: Sequence[str]) -> list[str]:
     troubled = [record for record in records if record["status"] != "right"]
     if not troubled:
         return []
+    several = varied(records, axes)
     rows = [
-        (record["status"], escape(record["variant"]), str(record["seed"]), escape(record["cut"]),
-         escape(record["trouble"]))
+        (
+            record["status"],
+            escape(record["variant"]),
+            *(escape(in_words(record.get(axis))) for axis in several),
+            str(record["seed"]),
+            escape(record["cut"]),
+            escape(record["trouble"]),
+        )
         for record in troubled[:_WRONG]
-    ]  # fmt: skip
+    ]
     more = [f"<p>and {len(troubled) - _WRONG} more</p>"] if len(troubled) > _WRONG else []
-    heads = ("status", "variant", "seed", "failed", "what happened")
+    heads = ("status", "variant", *map(escape, several), "seed", "failed", "what happened")
     return ["<h2>Runs that are not right</h2>", table(heads, rows, numbers=0), *more]

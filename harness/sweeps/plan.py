@@ -15,7 +15,7 @@ from harness.scenario.document import Document
 from harness.scenario.loader import read, with_seed
 from harness.scenario.schema import Assertion, Scenario, Variant
 from harness.scenario.study import Study
-from harness.sweeps.axes import check_own, points_of, with_values
+from harness.sweeps.axes import check_own, in_words, points_of, with_values
 from harness.sweeps.cases import Case, cases_of
 from harness.version import railyard_version
 from topologies import Fabric
@@ -48,7 +48,7 @@ class Run:
     @property
     def name(self) -> str:
         """Description for users: variant, values of axes, seed and failed targets."""
-        words = [self.variant.name, *(f"{key} {value}" for key, value in self.point.items())]
+        words = [self.variant.name, *(f"{key} {in_words(value)}" for key, value in self.point.items())]
         words.append(f"seed {self.scenario.seed}")
         return ", ".join([*words, *([self.case.name] if self.case and self.case.targets else [])])
 
@@ -80,6 +80,7 @@ class StudyPlan:
             "axes": {key: list(values) for key, values in self.study.set.items()},
             "seeds": list(self.study.seeds or (self.scenario.seed,)),
             "fail_each": list(self.study.fail_each),
+            **({"keep_faults": True} if self.study.keep_faults else {}),
             "runs": [run.key for run in self.runs],
         }
 
@@ -109,6 +110,7 @@ def plan_study(
             remedy="give --set KEY=A,B, --seeds 1..20 or --fail-each link, or add `study:` to the file",
         )
     names = _chosen(scenario, document, variants, need_faults=study.needs_faults)
+    _check_kept(scenario, document, study, names)
     fabrics: dict[str, Fabric] = {}
     runs: list[Run] = []
     for point in points_of(study, seed):
@@ -117,7 +119,7 @@ def plan_study(
         for name in names:
             alone = _alone(checked, name)
             for case in _cases(alone, study, seed, document, fabrics):
-                failing = alone if case is None else _with_case(alone, case)
+                failing = alone if case is None else _with_case(alone, case, keep=study.keep_faults)
                 for own in study.seeds or (seed,):
                     runs.append(_run(with_seed(failing, at_point, own), point, case))
     base = {"scenario": _base(scenario), "program": program_digest()}
@@ -161,6 +163,7 @@ def check_study(scenario: Scenario, document: Document) -> int:
     except ScenarioError as ex:
         raise ScenarioError(document.at(("study", "combine"), ex.message), remedy=ex.remedy) from None
     names = _chosen(scenario, document, (), need_faults=study.needs_faults)
+    _check_kept(scenario, document, study, names)
     first = {key: values[0] for key, values in study.set.items()}
     varied = [{**first, key: value} for key, values in study.set.items() for value in values]
     for point in points if study.combine == "list" else varied:
@@ -225,6 +228,29 @@ def _chosen(
     return tuple(dict.fromkeys(names)) or tuple(known)
 
 
+def _check_kept(scenario: Scenario, document: Document, study: Study, names: Sequence[str]) -> None:
+    """Check that each variant of a study with `keep_faults` has a fault to keep, and targets that fail.
+
+    Raises:
+        ScenarioError: A variant has fewer than two faults, or the study fails no targets.
+    """
+    if not study.keep_faults:
+        return
+    if not study.fail_each:
+        raise ScenarioError(
+            document.at(("study", "keep_faults"), "study: keep_faults without targets that fail in turn"),
+            remedy="add --fail-each switch, --fail-each link or --faults N, or leave --keep-faults out",
+        )
+    for name in names:
+        if len(scenario.variant(name).faults) < 2:
+            raise ScenarioError(
+                document.at(
+                    (), f"the variant {name!r} has a single fault; keep_faults keeps all but the last"
+                ),
+                remedy="add a last fault, at the time at which targets shall fail; they take its place",
+            )
+
+
 def _alone(scenario: Scenario, name: str) -> Scenario:
     """Return the scenario with one variant, and the assertions about this variant alone."""
     about = tuple(item for item in scenario.assertions if variants_of(item) == {name})
@@ -256,15 +282,17 @@ def _cases(
     return cases
 
 
-def _with_case(scenario: Scenario, case: Case) -> Scenario:
+def _with_case(scenario: Scenario, case: Case, *, keep: bool) -> Scenario:
     """Return the scenario with the faults of a case, and without its assertions about other faults.
+
+    With `keep`, the variant's faults but the last stay.
 
     `expect: halt` is about the variant's own faults, so a run with the faults of a case is expected to
     finish.
     """
     variant = scenario.variants[0]
     expect = "finish" if variant.expect == "halt" else variant.expect
-    failing = variant.model_copy(update={"faults": case.faults(variant), "expect": expect})
+    failing = variant.model_copy(update={"faults": case.faults(variant, keep=keep), "expect": expect})
     return scenario.model_copy(update={"variants": (failing,), "assertions": ()})
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "passed",
     "record_of",
     "summary_json",
+    "varied",
     "worst",
 ]
 
@@ -93,6 +94,11 @@ def _own_cells(result: Mapping[str, Any], variant: str) -> dict[str, int]:
 def axes_of(runs: Iterable[RunResult]) -> tuple[str, ...]:
     """Return the names of the axes of all runs, in the order of their appearance."""
     return tuple(dict.fromkeys(key for run in runs for key in run["point"]))
+
+
+def varied(records: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> list[str]:
+    """Return the axes that have several values in the records."""
+    return [axis for axis in axes if len({repr(record.get(axis)) for record in records}) > 1]
 
 
 def job_losses(records: Sequence[Record], axes: Sequence[str]) -> dict[str, str]:

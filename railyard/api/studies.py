@@ -16,7 +16,7 @@ from harness.errors import ScenarioError
 from harness.output import OutputFolder
 from harness.run.estimated_memory import check_processes
 from harness.scenario.study import Study as Axes
-from harness.sweeps.cases import kind_in_words
+from harness.sweeps.cases import KEPT, kind_in_words
 from harness.sweeps.comparisons import compare_variants
 from harness.sweeps.conduct import Results, ResultStore, conduct, local_executor, memory_of
 from harness.sweeps.page import distributions, study_html
@@ -105,6 +105,7 @@ class Study:
             [
                 *(f"{len(values)} values of {key}" for key, values in study.set.items()),
                 *map(kind_in_words, study.fail_each),
+                *([KEPT] if study.keep_faults else []),
             ]
         )
         compared = compare_variants(self.plan, self.results)
@@ -138,6 +139,7 @@ def sweep(
     *,
     seeds: Sequence[int] = (),
     fail_each: str | Sequence[str] = (),
+    keep_faults: bool = False,
     combine: Literal["grid", "list"] = "grid",
     sample: int | None = None,
     variant: str | Sequence[str] = (),
@@ -153,6 +155,7 @@ def sweep(
         axes: Values of each axis, by the key of the file that takes them, such as `link.detect_us`.
         seeds: Seeds of each point; empty means the scenario's own seed.
         fail_each: Targets that fail in turn: `link`, `switch`, `npu`, `pair:N` or `random:NxR@US`.
+        keep_faults: Keep the variant's faults but the last, at whose time targets fail beside them.
         combine: `grid` takes all combinations of values; `list` takes the first values of all axes together,
             then the second values, and so on.
         sample: Number of points drawn at random; None means all points.
@@ -172,9 +175,8 @@ def sweep(
             "a study needs a scenario file, which its processes read, and a dict is given",
             remedy='write the dict to a file: Path("mine.yaml").write_text(json.dumps(scenario))',
         )
-    plan = plan_study(
-        Path(scenario), _axes(axes or {}, seeds, fail_each, combine, sample), _names(variant), seed
-    )
+    study_axes = _axes(axes or {}, seeds, fail_each, combine, sample, keep_faults=keep_faults)
+    plan = plan_study(Path(scenario), study_axes, _names(variant), seed)
     count = jobs or os.cpu_count() or 1
     with ExitStack() as stack:
         results: Results = ResultStore()
@@ -210,12 +212,15 @@ def _axes(
     fail_each: str | Sequence[str],
     combine: str,
     sample: int | None,
+    *,
+    keep_faults: bool,
 ) -> Axes:
     """Return the axes of a call of `sweep`; raise a ScenarioError that names an invalid argument."""
     given: dict[str, Any] = {
         "set": {key: values if isinstance(values, str) else tuple(values) for key, values in axes.items()},
         **({"seeds": tuple(seeds)} if seeds else {}),
         **({"fail_each": _names(fail_each)} if fail_each else {}),
+        **({"keep_faults": True} if keep_faults else {}),
         **({"combine": combine} if combine != "grid" else {}),
         **({"sample": sample} if sample is not None else {}),
     }

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from harness.sweeps.cases import kind_in_words
+from harness.sweeps.axes import in_words, point_in_words
+from harness.sweeps.cases import KEPT, kind_in_words
 from harness.sweeps.comparisons import Comparison, compare_variants
 from harness.sweeps.page import distributions, study_html
 from harness.sweeps.statistics import SEEDS_ALIKE, Group, grouped, seeds_alike, shown_metrics
@@ -22,6 +23,7 @@ from harness.sweeps.table import (
     passed,
     record_of,
     summary_json,
+    varied,
     worst,
 )
 from harness.sweeps.worker import STATUSES
@@ -67,6 +69,7 @@ def print_study(
     about = [f"{len(values)} values of {key}" for key, values in study.set.items()]
     about += [f"{len(study.seeds)} seeds"] if study.seeds else [f"seed {results[0]['seed']}"]
     about += [kind_in_words(kind) for kind in study.fail_each]
+    about += [KEPT] if study.keep_faults else []
     title = plan.scenario.title or plan.scenario.name
     written = [
         folder.write("sweep.json", summary_json(plan, results, allow_stopped=allow_stopped)),
@@ -77,11 +80,11 @@ def print_study(
     if seeds_alike(records, axes):
         console.print(f"note: {SEEDS_ALIKE}", markup=False, soft_wrap=True)
     _print_worst(console, records, axes)
-    _print_troubles(console, records)
+    _print_troubles(console, records, axes)
     _print_comparisons(console, compared)
     _print_late(console, late)
     counted = [record for record in records if record["failed"]] if study.fail_each else records
-    _print_counts(console, counted)
+    _print_counts(console, counted, axes)
     for path in written:
         console.print(f"written: {path}", soft_wrap=True, markup=False)
     everything_late = bool(late) and not counted
@@ -99,7 +102,7 @@ def _print_groups(
         rows.append(
             (
                 escape(group.variant),
-                *(escape(str(group.point[axis])) for axis in axes),
+                *(escape(in_words(group.point[axis])) for axis in axes),
                 *([str(group.failed)] if cut else []),
                 str(group.total),
                 str(len(group.records)),
@@ -123,9 +126,11 @@ def _shown(group: Group, metric: str) -> str:
 def _print_worst(console: Console, records: Sequence[Record], axes: Sequence[str]) -> None:
     """Print a table of the worst runs with failed targets; nothing if the study fails no targets."""
     losses = job_losses(records, axes)
+    several = varied(records, axes)
     rows = [
         (
             escape(record["variant"]),
+            *(escape(in_words(record.get(axis))) for axis in several),
             escape(record["cut"]),
             record["status"],
             escape(losses[record["run"]]),
@@ -134,20 +139,23 @@ def _print_worst(console: Console, records: Sequence[Record], axes: Sequence[str
         for record in worst(records, RANKED)
     ]
     if rows:
-        heads = ("variant", "what failed", "outcome", "jobs", *RANKING.values())
+        heads = ("variant", *several, "what failed", "outcome", "jobs", *RANKING.values())
         print_table(console, heads, rows, numbers=tuple(RANKING.values()), caption=_CAPTION)
 
 
-def _name(record: Record) -> str:
-    return ", ".join([record["variant"], *([record["cut"]] if record["cut"] else [f"seed {record['seed']}"])])
+def _name(record: Record, axes: Sequence[str]) -> str:
+    """Return the variant of a run, the values of its axes, and what failed in it or its seed."""
+    point = point_in_words({axis: record[axis] for axis in axes if axis in record})
+    return ", ".join([record["variant"], *point, record["cut"] or f"seed {record['seed']}"])
 
 
-def _print_troubles(console: Console, records: Sequence[Record]) -> None:
+def _print_troubles(console: Console, records: Sequence[Record], axes: Sequence[str]) -> None:
     troubled = [record for record in records if record["status"] != "right"]
     for record in troubled[:_SHOWN]:
         status = record["status"]
         words = (
-            f"[{_COLOURS.get(status, 'red')}]{status}[/] {escape(_name(record))}: {escape(record['trouble'])}"
+            f"[{_COLOURS.get(status, 'red')}]{status}[/] {escape(_name(record, axes))}: "
+            f"{escape(record['trouble'])}"
         )
         console.print(words, soft_wrap=True)
     if len(troubled) > _SHOWN:
@@ -179,7 +187,7 @@ def _print_late(console: Console, late: Sequence[Run]) -> None:
         )
 
 
-def _print_counts(console: Console, records: Sequence[Record]) -> None:
+def _print_counts(console: Console, records: Sequence[Record], axes: Sequence[str]) -> None:
     if not records:
         console.print("no run with a failure has ended")
         return
@@ -192,5 +200,5 @@ def _print_counts(console: Console, records: Sequence[Record]) -> None:
             words += f", {count} {status} ({STATUSES[status]})"
     if right:
         slowest = max(right, key=lambda record: record["completion_us"])
-        words += f"; slowest {slowest['completion_us']:g} µs, {_name(slowest)}"
+        words += f"; slowest {slowest['completion_us']:g} µs, {_name(slowest, axes)}"
     console.print(words, markup=False, soft_wrap=True)

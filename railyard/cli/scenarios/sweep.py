@@ -87,6 +87,13 @@ def sweep(
             help="with --faults: draw faults until this time, in place of the time of the file's last fault",
         ),
     ] = None,
+    keep_faults: Annotated[
+        bool,
+        typer.Option(
+            "--keep-faults",
+            help="keep the variant's faults but the last, at whose time what fails in turn fails beside them",
+        ),
+    ] = False,
     budget: Annotated[
         str,
         typer.Option(
@@ -162,7 +169,7 @@ def sweep(
     if faults is not None:
         until = "" if within is None else f"@{within:.3f}"
         kinds.append(f"random:{faults}" + (f"x{_DRAWN}" if seconds else "") + until)
-    options = _options(axes or (), seeds, kinds, combine, sample)
+    options = _options(axes or (), seeds, kinds, combine, sample, keep_faults=keep_faults)
     part = _shard(shard)
     plan = plan_study(file_of(file), options, variant or (), seed)
     if not any(key.split(".")[0] == "topology" for key in plan.study.set):
@@ -184,6 +191,7 @@ def sweep(
                 runs,
                 study,
                 executor,
+                in_turn=bool(seconds),
                 stop=lambda: interrupts.stopped() or time.monotonic() >= ends,
                 note=lambda _: advance(),
             )
@@ -244,7 +252,13 @@ def _executor(plan: StudyPlan, jobs: int, runs: Sequence[Run], ray: str | None) 
 
 
 def _options(
-    axes: Sequence[str], seeds: str, fail_each: Sequence[str], combine: Combine | None, sample: int | None
+    axes: Sequence[str],
+    seeds: str,
+    fail_each: Sequence[str],
+    combine: Combine | None,
+    sample: int | None,
+    *,
+    keep_faults: bool,
 ) -> Study:
     """Return the axes given by options of the command; raise a usage error for an invalid option."""
     from pydantic import ValidationError
@@ -255,6 +269,7 @@ def _options(
         "set": dict(_axis(text) for text in axes),
         **({"seeds": seeds} if seeds else {}),
         **({"fail_each": tuple(fail_each)} if fail_each else {}),
+        **({"keep_faults": True} if keep_faults else {}),
         **({"combine": combine.value} if combine else {}),
         **({"sample": sample} if sample else {}),
     }

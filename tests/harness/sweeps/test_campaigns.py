@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.sweeps.cases import kind_in_words
+from harness.sweeps.conduct import ResultStore, conduct, work_of
+from harness.sweeps.plan import plan_study
+from harness.sweeps.worker_processes import InProcess
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]
@@ -130,3 +133,61 @@ def test_kinds_of_failures_in_words():
         "2 random faults of links in each run, until 30 µs",
         "3 random faults of links in each run",
     ]
+
+
+def test_a_further_failure_beside_a_drained_switch(railyard: Railyard, write: Write, tmp_path: Path):
+    kept = "faults: [{at_us: 0.001, switch: spine0}, {at_us: 0.2, switch: tor0}]"
+    given = ("sweep", written(write, kept), "--fail-each", "switch", "--jobs", "1", "--out", tmp_path / "out")
+    assert railyard(*given, "--keep-faults", "--allow-stopped")[0] == 0
+    runs = study(tmp_path / "out")
+    # With a drained spine, the other spine is on the only path, whose switches all stop the job.
+    assert {cut: run["status"] for cut, run in runs.items()} == {
+        "": "right",
+        "tor0": "stopped",
+        "tor1": "stopped",
+        "spine0": "right",
+        "spine1": "stopped",
+    }
+    document = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert document["keep_faults"] is True
+    assert "beside the variant" in (tmp_path / "out" / "report.html").read_text()
+    path = written(write, "faults: [{at_us: 0.2, switch: tor0}]")
+    code, _, err = railyard("sweep", path, "--fail-each", "switch", "--keep-faults")
+    assert (code, "the variant 'tor' has a single fault" in err) == (2, True)
+    code, _, err = railyard("sweep", path, "--seeds", "1,2", "--keep-faults")
+    assert (code, "keep_faults without targets" in err) == (2, True)
+
+
+def test_a_study_names_the_point_of_a_run_that_stopped(railyard: Railyard, write: Write, tmp_path: Path):
+    path = written(write, "faults: [{at_us: 0.2, switch: spine0}]")
+    code, _, err = railyard("sweep", path, "--set", "faults.0.switch=spine0,tor0")
+    assert (code, "variant 'tor' has its own faults" in err) == (2, True)
+    axis = "variants.tor.faults.0.switch=spine0,tor0"
+    code, out, _ = railyard("sweep", path, "--set", axis, "--jobs", "1", "--out", tmp_path / "out")
+    assert code == 1
+    assert "stopped tor, switch tor0, seed 1:" in " ".join(out.split())
+    assert "tor, switch spine0, seed 1" in " ".join(out.split())
+
+
+def test_designs_are_named_by_their_parameters(railyard: Railyard, write: Write, tmp_path: Path):
+    path = write(
+        "name: designs\ntopology: {name: full-mesh, dims: [2, 2]}\ncollective: {elements: 256}\n"
+        "study:\n  set:\n    topology: [{name: full-mesh, dims: [2, 2]}, {name: hpn, aggs: 1, hosts: 2}]\n"
+    )
+    code, out, _ = railyard("sweep", path, "--jobs", "1", "--out", tmp_path / "out")
+    assert code == 0
+    assert "hpn aggs=1 hosts=2" in " ".join(out.split())
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "hpn aggs=1 hosts=2" in report
+    assert "{&#x27;" not in report
+
+
+def test_points_in_turn_have_equally_many_results_when_a_campaign_ends(write: Write):
+    path = write(
+        "name: turns\ntopology: {name: full-mesh, dims: [2, 2]}\ncollective: {elements: 256}\n"
+        "study: {set: {link.detect_us: [0.1, 0.2]}, fail_each: random:1x9@0.05}\n"
+    )
+    plan, store = plan_study(path), ResultStore()
+    conduct(plan.runs, store, InProcess(work_of(plan)), in_turn=True, stop=lambda: len(store.results) >= 8)
+    points = [result["point"]["link.detect_us"] for result in store.results.values()]
+    assert sorted(points) == [0.1] * 4 + [0.2] * 4
