@@ -151,19 +151,26 @@ class Result:
             for number, size in enumerate(run.observation.timeline.delivered)
         ]
 
-    def links_over_time(self, variant: str | None = None) -> list[Record]:
+    def links_over_time(
+        self, variant: str | None = None, link: str | Sequence[str] | None = None
+    ) -> list[Record]:
         """Return samples of every link over time; the run needs `record=`.
 
         Args:
             variant: Name of a variant; None means all variants.
+            link: Name or names of links; None means all. A fabric of 2,048 GPUs has millions of rows.
 
         Returns:
             Records of variant, time_us, link, source, destination, busy_percent (share of the time since the
             last sample), queued_percent (of one receive buffer), up. In long runs, samples are farther apart.
+
+        Raises:
+            TopologyError: The fabric has no link of this name.
         """
+        names = {self.fabric.link(name).name for name in ([link] if isinstance(link, str) else link or ())}
         return [
             row
-            for row in links_of(self._recorded(variant), self.fabric)
+            for row in links_of(self._recorded(variant), self.fabric, names)
             if row["variant"] in self._of(variant)
         ]
 

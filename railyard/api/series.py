@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from harness.recording.records import Kind, Record, Tick
@@ -33,10 +33,15 @@ _FULL = 255
 _UP = 1
 
 
-def links_of(records: Iterable[Record], fabric: Fabric) -> Iterator[Row]:
-    """Yield a row for each variant, sample and direction of a link; see `Result.links_over_time`."""
+def links_of(records: Iterable[Record], fabric: Fabric, names: Collection[str] = ()) -> Iterator[Row]:
+    """Yield a row for each variant, sample and direction of a link; see `Result.links_over_time`.
+
+    `names` names the links; empty means all.
+    """
     for variant, tick, links in _samples(records, fabric):
         for number, link in enumerate(links):
+            if names and link.name not in names:
+                continue
             for way, (source, target) in enumerate(((link.a, link.b), (link.b, link.a))):
                 at = 2 * number + way
                 yield {

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,12 +28,42 @@ __all__ = [
     "Parameters",
     "Seed",
     "Switch",
+    "check_targets",
     "dims_of",
     "fabric_of",
     "page_server",
     "resized",
     "topology_of",
 ]
+
+
+def check_targets(targets: Mapping[str, str | Path | None]) -> None:
+    """Check before a run that the files named by options can be written.
+
+    Args:
+        targets: Path by option; None or empty if the option is not given, `-` for the standard output.
+
+    Raises:
+        OutputError: A path is a folder, or its folder, or the nearest folder that exists, is not writable.
+    """
+    from harness.errors import OutputError
+
+    for option, path in targets.items():
+        if not path or str(path) == "-":
+            continue
+        target = Path(path).absolute()
+        folder = next(parent for parent in target.parents if parent.exists())
+        reason = ""
+        if target.is_dir():
+            reason = "it is a folder"
+        elif not folder.is_dir():
+            reason = f"{folder} is no folder"
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            reason = f"this user may not write to {folder}"
+        if reason:
+            raise OutputError(
+                f"{option} {path}: the file cannot be written: {reason}", remedy="give another file"
+            )
 
 
 def _topologies(incomplete: str) -> list[str]:

@@ -15,7 +15,15 @@ import typer
 from railyard.cli.completion import links as link_names
 from railyard.cli.completion import scenarios, variants
 from railyard.cli.display.screen import complain, exit_code, progress
-from railyard.cli.options import MachinesFile, Seed, Switch, TestbedKind, page_server, resized
+from railyard.cli.options import (
+    MachinesFile,
+    Seed,
+    Switch,
+    TestbedKind,
+    check_targets,
+    page_server,
+    resized,
+)
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -205,7 +213,8 @@ def run(
         trace,
         frames,
     )
-    printed = [name for name, to in zip(_TABLES, (json_to, incidents, links), strict=True) if to == "-"]
+    tables = dict(zip(_TABLES, (json_to, incidents, links), strict=True))
+    printed = [name for name, to in tables.items() if to == "-"]
     if len(printed) > 1:
         raise typer.BadParameter(
             f"{printed[0]} - already writes to the standard output; give {printed[1]} a file",
@@ -223,6 +232,7 @@ def run(
         raise typer.BadParameter(
             f"the folder {trace.parent} does not exist; create it first", param_hint="--trace"
         )
+    check_targets({**tables, "--junit": junit, "--trace": trace})
     files = scenarios_of(files, folder, quiet=bench.quiet)
     loaded: list[tuple[Path, Scenario, Document]] = []
     for file in files:

@@ -218,3 +218,14 @@ def test_an_allreduce_is_direct_where_halves_do_not_fit(railyard: Railyard) -> N
     )
     code, _, err = railyard("check", "mine.yaml")
     assert (code, "mine.yaml:3" in err) == (2, True)
+
+
+@pytest.mark.parametrize("option", ["--junit", "--links", "--incidents", "--json"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(railyard: Railyard, option: str) -> None:
+    Path("plain").write_text("no folder")
+    code, out, err = railyard("run", "mine.yaml", option, "plain/file")
+    assert (code, out) == (3, "")
+    assert f"{option} plain/file: the file cannot be written" in err
+    assert "plain is no folder; give another file" in err
+    code, _, err = railyard("run", "mine.yaml", option, ".")
+    assert (code, f"{option} .: the file cannot be written: it is a folder" in err) == (3, True)
