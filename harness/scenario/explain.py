@@ -68,7 +68,13 @@ def _message(error: ErrorDetails, location: Location, root: type[BaseModel]) -> 
         case "extra_forbidden":
             keys = _keys(error["loc"][:-1], root)
             word = str(location[-1])
-            return f"unknown key {word!r}{_place(location[:-1])}; {suggestion(word, keys)}"
+            if word == "topology" and location[:1] == ("variants",):
+                remedy = (
+                    "variants share a topology; give an axis `topology` of `study:`, for `railyard sweep`"
+                )
+            else:
+                remedy = suggestion(word, keys)
+            return f"unknown key {word!r}{_place(location[:-1])}; {remedy}"
         case "missing":
             return f"{key} is missing; add `{location[-1]}:`"
         case "literal_error":

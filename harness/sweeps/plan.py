@@ -20,7 +20,7 @@ from harness.sweeps.cases import Case, cases_of
 from harness.version import railyard_version
 from topologies import Fabric
 
-__all__ = ["Run", "StudyPlan", "check_study", "plan_point", "plan_study", "variants_of"]
+__all__ = ["Run", "StudyPlan", "check_study", "places_of", "plan_point", "plan_study", "variants_of"]
 
 
 @final
@@ -124,6 +124,13 @@ def plan_study(
                     runs.append(_run(with_seed(failing, at_point, own), point, case))
     base = {"scenario": _base(scenario), "program": program_digest()}
     return StudyPlan(path, scenario, study, names, sha256(canonical(base)), tuple(runs))
+
+
+def places_of(path: Path, options: Study, seed: int | None = None) -> int:
+    """Return the number of points of a study times its seeds; the arguments are those of `plan_study`."""
+    scenario, _ = read(Document(path))
+    study = _joined(scenario.study or Study(), options)
+    return len(points_of(study, scenario.seed if seed is None else seed)) * len(study.seeds or (0,))
 
 
 def plan_point(

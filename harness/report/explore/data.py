@@ -30,9 +30,13 @@ def explorer_json(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
         }
         for index, variant in enumerate(scenario.variants)
     ]
-    # The slider covers the time axis of the chart of arriving data.
-    end = end_us(curves(scenario, runs))
-    text = json.dumps({"end_us": end, "variants": variants}, separators=(",", ":"))
+    # The slider covers the time axis of the chart of arriving data, and the ends of its variants, whose last
+    # result may come after the last data.
+    drawn = curves(scenario, runs)
+    axis = end_us(drawn)
+    ends = [variants[curve.index]["end_us"] for curve in drawn if not curve.failed]
+    times = {"axis_us": axis, "end_us": max([axis, *ends])}
+    text = json.dumps({**times, "variants": variants}, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("&", "\\u0026")
 
 

@@ -10,8 +10,8 @@
    */
   const values = document.getElementById("values");
   if (!values) return;
-  /** @type {{end_us: number, variants: Variant[]}} */
-  const { end_us: last, variants } = JSON.parse(values.textContent || "");
+  /** @type {{axis_us: number, end_us: number, variants: Variant[]}} */
+  const { axis_us: axisEnd, end_us: last, variants } = JSON.parse(values.textContent || "");
   const shown = variants.map(() => true);
   document.documentElement.classList.add("script");
 
@@ -112,7 +112,7 @@
     if (!slider || !output || !moment) return;
     const time = now();
     output.textContent = `${time.toFixed(3)} \u00b5s`;
-    const x = begin.x + (end.x - begin.x) * (time / last);
+    const x = begin.x + (end.x - begin.x) * Math.min(time / axisEnd, 1);
     if (Number.isFinite(x)) cursor.setAttribute("d", `M${x} ${begin.top}V${begin.low}`);
     const table = element("table");
     const head = element("tr");

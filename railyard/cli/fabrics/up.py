@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,6 +61,13 @@ def up(
     ] = "",
     dims: Dims = "",
     param: Parameters = None,
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help="strategy of the routes: `hashed` or `tables` if tables of switches shall steer frames, not "
+            "source routes"
+        ),
+    ] = "all-path",
     p4: Annotated[
         Path | None,
         typer.Option(help="program of your own for all nodes: JSON from p4c, or a .p4 file; on embedded"),
@@ -126,11 +134,16 @@ def up(
         _keep_exercise(Path(topology), p4, grpc or _GRPC, tap=tap, live=port if live else None)
         return
     fabric = fabric_of(topology, dims, param or ())
+    plan = partial(make_plan, fabric, strategy=strategy)
     if p4 is not None or p4info is not None or entries is not None or not controller:
         if testbed is TestbedKind.mininet:
             raise typer.BadParameter(
                 "these options need --testbed embedded; choose it, or leave the options out",
                 param_hint="--p4, --no-controller",
+            )
+        if strategy != "all-path":
+            raise typer.BadParameter(
+                "no routes are planned for tables of your own; leave it out", param_hint="--strategy"
             )
         if p4 is None and controller:
             raise typer.BadParameter(
@@ -167,16 +180,16 @@ def up(
 
             spread = read_machines(machines)
             kind = choose(switch.value if switch else None)
-            keep_machines(MachinesTestbed(fabric, spread, switch=kind, ip=ip), make_plan(fabric), words)
+            keep_machines(MachinesTestbed(fabric, spread, switch=kind, ip=ip), plan(), words)
             return
         kind = choose(switch.value if switch else None)
         bed = MininetTestbed(fabric, switch=kind, ip=ip)
         if words:
-            launch_on_mininet(bed, make_plan(fabric), words)
+            launch_on_mininet(bed, plan(), words)
         else:
-            keep_mininet(bed, make_plan(fabric))
+            keep_mininet(bed, plan())
         return
-    _keep_embedded(make_plan(fabric), grpc or _GRPC, tap=tap, live=port if live else None)
+    _keep_embedded(plan(), grpc or _GRPC, tap=tap, live=port if live else None)
 
 
 def _keep_embedded(plan: Plan, grpc: str, *, tap: bool, live: int | None) -> None:

@@ -283,10 +283,16 @@ class _Bench:
     verdicts: list[Verdict | Failed] = field(default_factory=list)
 
     def run(self, scenario: Scenario, document: Document, seed: int, folder: Path, command: str) -> None:
+        from harness.errors import OutputError
         from harness.output import output_folder
         from harness.run.resume_store import ResumeStore, run_key
         from railyard.api.scenarios import execute
 
+        if (folder / "study.json").is_file():
+            raise OutputError(
+                f"the folder {folder} holds the results of a study, whose report this run would replace",
+                remedy="give another folder with --out",
+            )
         with output_folder(folder) as target:
             captures = dict.fromkeys(self.pcap, target.path)
             key = run_key(scenario, seed, self.choice, captures)

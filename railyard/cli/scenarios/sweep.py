@@ -36,7 +36,7 @@ railyard sweep FILE --faults 3 --budget 10m
 railyard sweep FILE --seeds 1..100 --shard 2/8 --out results/part2
 """
 
-# Largest number of runs of a random campaign with `--budget`.
+# Largest number of runs of a variant in a random campaign with `--budget`, all points and seeds together.
 _DRAWN = 2000
 
 _POLITE = "stopping: runs that have begun may finish; press Ctrl-C again to end at once"
@@ -154,7 +154,7 @@ def sweep(
     """
     from harness.scenario.library import file_of
     from harness.sweeps.conduct import conduct, shard_of
-    from harness.sweeps.plan import plan_study
+    from harness.sweeps.plan import places_of, plan_study
     from harness.sweeps.store import open_study
     from harness.sweeps.table import passed
     from railyard.cli.display.study import print_study
@@ -168,7 +168,11 @@ def sweep(
         )
     if faults is not None:
         until = "" if within is None else f"@{within:.3f}"
-        kinds.append(f"random:{faults}" + (f"x{_DRAWN}" if seconds else "") + until)
+        places = places_of(
+            file_of(file), _options(axes or (), seeds, (), combine, sample, keep_faults=False), seed
+        )
+        drawn = f"x{max(1, _DRAWN // places)}" if seconds else ""
+        kinds.append(f"random:{faults}{drawn}{until}")
     options = _options(axes or (), seeds, kinds, combine, sample, keep_faults=keep_faults)
     part = _shard(shard)
     plan = plan_study(file_of(file), options, variant or (), seed)

@@ -191,3 +191,10 @@ def test_points_in_turn_have_equally_many_results_when_a_campaign_ends(write: Wr
     conduct(plan.runs, store, InProcess(work_of(plan)), in_turn=True, stop=lambda: len(store.results) >= 8)
     points = [result["point"]["link.detect_us"] for result in store.results.values()]
     assert sorted(points) == [0.1] * 4 + [0.2] * 4
+
+
+def test_a_run_does_not_replace_the_report_of_a_study(railyard: Railyard, write: Write, tmp_path: Path):
+    path = write("name: own\ntopology: {name: full-mesh, dims: [2, 2]}\ncollective: {elements: 256}\n")
+    assert railyard("sweep", path, "--seeds", "1,2", "--jobs", "1", "--out", tmp_path / "out")[0] == 0
+    code, _, err = railyard("run", path, "--out", tmp_path / "out")
+    assert (code, "holds the results of a study" in " ".join(err.split())) == (3, True)

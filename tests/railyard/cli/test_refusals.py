@@ -220,6 +220,15 @@ def test_an_allreduce_is_direct_where_halves_do_not_fit(railyard: Railyard) -> N
     assert (code, "mine.yaml:3" in err) == (2, True)
 
 
+def test_a_topology_of_a_variant_is_refused_with_the_axis_that_varies_it(railyard: Railyard) -> None:
+    text = (
+        "name: x\ntopology: {name: full-mesh, dims: [2, 2]}\nvariants: [{name: a, topology: {name: hpn}}]\n"
+    )
+    Path("two.yaml").write_text(text)
+    code, _, err = railyard("check", "two.yaml")
+    assert (code, "give an axis `topology` of `study:`" in " ".join(err.split())) == (2, True)
+
+
 @pytest.mark.parametrize("option", ["--junit", "--links", "--incidents", "--json"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(railyard: Railyard, option: str) -> None:
     Path("plain").write_text("no folder")

@@ -118,3 +118,15 @@ def test_mininets_ping_answers_with_commands_that_work(
     assert cut == [("npu0-npu1", False)]
     assert "a b\n" in said
     assert "*** nothing to say; say something" in said
+
+
+def test_a_fabric_with_routes_of_another_strategy(railyard, monkeypatch: pytest.MonkeyPatch):
+    plans = []
+    monkeypatch.setattr("railyard.cli.fabrics.up._keep_embedded", lambda plan, *_, **__: plans.append(plan))
+    fabric = ("hpn", "--param", "hosts=2", "--param", "rails=2", "--param", "aggs=1")
+    assert railyard("up", *fabric, "--strategy", "hashed")[0] == 0
+    assert railyard("up", *fabric)[0] == 0
+    assert [plan.strategy for plan in plans] == ["hashed", "all-path"]
+    code, _, err = railyard("up", *fabric, "--strategy", "hashed", "--no-controller")
+    assert (code, "no routes are planned" in " ".join(err.split())) == (2, True)
+    assert railyard("up", *fabric, "--strategy", "nonsense")[0] == 2
