@@ -54,7 +54,7 @@ def _add_suite(root: ElementTree.Element, result: Result) -> None:
 
 def _add_case(suite: ElementTree.Element, scenario: str, item: Outcome) -> None:
     case = ElementTree.SubElement(suite, "testcase", classname=scenario, name=item.name)
-    words = f"{item.metric} is {item.shown_value}, required: {item.op} {item.limit}"
+    words = f"{item.metric} is {item.shown_value}, required: {item.op} {item.shown_limit}"
     if item.verdict == "fails":
         ElementTree.SubElement(case, "failure", message=words, type="assertion")
     elif item.verdict == "not judged":

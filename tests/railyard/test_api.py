@@ -277,8 +277,8 @@ def test_a_recorded_run_has_tables_over_time_and_the_same_result(result: Result,
     samples = len(set(links["time_us"]))
     assert len(links) == samples * 2 * len(watched.fabric.links)
     assert links["busy_percent"].between(0, 100).all()
-    one = frame(watched.links_over_time("cut", link="npu0-npu1"))
-    assert one.equals(links[links["link"] == "npu0-npu1"].reset_index(drop=True))
+    single = frame(watched.links_over_time("cut", link="npu0-npu1"))
+    assert single.equals(links[links["link"] == "npu0-npu1"].reset_index(drop=True))
     with pytest.raises(RailyardError, match="no link named 'npu0-npu9'"):
         watched.links_over_time(link=["npu0-npu1", "npu0-npu9"])
     down = links[~links["up"]]

@@ -180,3 +180,10 @@ def test_leaves_stand_above_their_rails() -> None:
     for rank in range(8):
         assert at[f"rail{rank}"][0] == at[f"gpu{rank}"][0] == at[f"gpu{24 + rank}"][0]
         assert at[f"rail{rank}"][1] < at[f"gpu{rank}"][1] < at[f"gpu{24 + rank}"][1]
+
+
+def test_an_unknown_node_is_answered_by_a_name_of_each_kind(railyard):
+    code, _, err = railyard("show", "rail-optimised", "--node", "xyz")
+    assert (code, "nodes are named like gpu0, rail0, spine0" in " ".join(err.split())) == (2, True)
+    code, _, err = railyard("show", "full-mesh", "--dims", "2x2", "--node", "xyz")
+    assert "nodes are named like npu0, npu1, npu2" in " ".join(err.split())
