@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.scenario.metrics import RUN_TIMES
+from harness.sweeps.axes import point_in_words
 from harness.sweeps.comparisons import compare_variants
 from harness.sweeps.plan import StudyPlan
 from harness.sweeps.store import RunResult
@@ -17,8 +18,10 @@ __all__ = [
     "RANKED",
     "RANKING",
     "Record",
+    "accepted",
     "axes_of",
     "job_losses",
+    "name_of",
     "passed",
     "record_of",
     "summary_json",
@@ -96,6 +99,12 @@ def axes_of(runs: Iterable[RunResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for run in runs for key in run["point"]))
 
 
+def name_of(record: Record, axes: Sequence[str]) -> str:
+    """Return the variant of a run, the values of its axes, and what failed in it or its seed."""
+    point = point_in_words({axis: record[axis] for axis in axes if axis in record})
+    return ", ".join([record["variant"], *point, record["cut"] or f"seed {record['seed']}"])
+
+
 def varied(records: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> list[str]:
     """Return the axes that have several values in the records."""
     return [axis for axis in axes if len({repr(record.get(axis)) for record in records}) > 1]
@@ -142,8 +151,12 @@ def passed(runs: Sequence[RunResult], *, allow_stopped: bool = False) -> bool:
 
     With `allow_stopped`, runs may also have stopped because nodes were unreachable.
     """
-    accepted = {"right", "over", *(("stopped",) if allow_stopped else ())}
-    return all(run["status"] in accepted for run in runs)
+    return all(run["status"] in accepted(allow_stopped=allow_stopped) for run in runs)
+
+
+def accepted(*, allow_stopped: bool) -> set[str]:
+    """Return the statuses of runs that do not fail a study; `allow_stopped` is as in `passed`."""
+    return {"right", "over", *(("stopped",) if allow_stopped else ())}
 
 
 def summary_json(plan: StudyPlan, runs: Sequence[RunResult], *, allow_stopped: bool = False) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from harness.sweeps.axes import in_words, point_in_words
+from harness.sweeps.axes import in_words
 from harness.sweeps.cases import KEPT, kind_in_words
 from harness.sweeps.comparisons import Comparison, compare_variants
 from harness.sweeps.page import distributions, study_html
@@ -20,6 +20,7 @@ from harness.sweeps.table import (
     Record,
     axes_of,
     job_losses,
+    name_of,
     passed,
     record_of,
     summary_json,
@@ -143,18 +144,12 @@ def _print_worst(console: Console, records: Sequence[Record], axes: Sequence[str
         print_table(console, heads, rows, numbers=tuple(RANKING.values()), caption=_CAPTION)
 
 
-def _name(record: Record, axes: Sequence[str]) -> str:
-    """Return the variant of a run, the values of its axes, and what failed in it or its seed."""
-    point = point_in_words({axis: record[axis] for axis in axes if axis in record})
-    return ", ".join([record["variant"], *point, record["cut"] or f"seed {record['seed']}"])
-
-
 def _print_troubles(console: Console, records: Sequence[Record], axes: Sequence[str]) -> None:
     troubled = [record for record in records if record["status"] != "right"]
     for record in troubled[:_SHOWN]:
         status = record["status"]
         words = (
-            f"[{_COLOURS.get(status, 'red')}]{status}[/] {escape(_name(record, axes))}: "
+            f"[{_COLOURS.get(status, 'red')}]{status}[/] {escape(name_of(record, axes))}: "
             f"{escape(record['trouble'])}"
         )
         console.print(words, soft_wrap=True)
@@ -200,5 +195,5 @@ def _print_counts(console: Console, records: Sequence[Record], axes: Sequence[st
             words += f", {count} {status} ({STATUSES[status]})"
     if right:
         slowest = max(right, key=lambda record: record["completion_us"])
-        words += f"; slowest {slowest['completion_us']:g} µs, {_name(slowest, axes)}"
+        words += f"; slowest {slowest['completion_us']:g} µs, {name_of(slowest, axes)}"
     console.print(words, markup=False, soft_wrap=True)

@@ -19,11 +19,12 @@ import typer
 
 from railyard.cli.completion import fail_kinds, scenarios, variants
 from railyard.cli.display.screen import MACHINE, counting, tell
-from railyard.cli.options import Seed
+from railyard.cli.options import Seed, check_targets
 
 if TYPE_CHECKING:
     from harness.scenario.study import Study
     from harness.sweeps.plan import Run, StudyPlan
+    from harness.sweeps.store import RunResult
     from harness.sweeps.worker_processes import Executor
 
 __all__ = ["EXAMPLES", "sweep"]
@@ -124,6 +125,9 @@ def sweep(
             help="exit with 0 although runs stopped because a failure left nodes unreachable",
         ),
     ] = False,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write each run as a test case of JUnit XML")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="number of processes")] = os.cpu_count() or 1,
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="carry out only the I-th of N parts of the runs")
@@ -160,6 +164,7 @@ def sweep(
     from railyard.cli.display.study import print_study
     from railyard.cli.scenarios.interrupts import Interrupts
 
+    check_targets({"--junit": junit})
     seconds = _seconds(budget)
     kinds = [*(fail_each or ())]
     if within is not None and faults is None:
@@ -202,6 +207,8 @@ def sweep(
         late = {run.key for run in conducted.late}
         done = [result for run in plan.runs if (result := study.get(run.key)) is not None]
         complete = len(done) == len([run for run in plan.runs if run.key not in late])
+        if junit is not None:
+            _write_junit(junit, plan, done, allow_stopped=allow_stopped)
         for item in conducted.lost:
             tell(f"lost: {item.run.name}: {item.lost}")
         if seconds and done and not (complete or interrupts.code or conducted.lost):
@@ -217,6 +224,18 @@ def sweep(
             plan, done, conducted.late, study.output, _command(file), allow_stopped=allow_stopped
         )
     raise typer.Exit(0 if good else 1)
+
+
+def _write_junit(junit: Path, plan: StudyPlan, done: Sequence[RunResult], *, allow_stopped: bool) -> None:
+    from harness.output import output_folder
+    from harness.sweeps.junit import study_junit
+    from harness.sweeps.table import axes_of, record_of
+
+    text = study_junit(
+        plan.scenario.name, [*map(record_of, done)], axes_of(done), allow_stopped=allow_stopped
+    )
+    with output_folder(junit.parent, lock="none") as target:
+        target.write(junit.name, text)
 
 
 def _seconds(text: str) -> float:
@@ -328,7 +347,7 @@ def _shard(text: str) -> tuple[int, int] | None:
 def _command(file: Path) -> str:
     """Return the command for the report: this process's command, or `sweep FILE` for a call in Python."""
     words = sys.argv[1:] if sys.argv[1:2] == ["sweep"] else ["sweep", str(file)]
-    dropped = ("--out", "--jobs", "--ray", "--shard")
+    dropped = ("--out", "--jobs", "--junit", "--ray", "--shard")
     kept = [
         word
         for number, word in enumerate(words)

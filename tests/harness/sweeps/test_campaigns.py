@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import junitparser
+
 from harness.sweeps.cases import kind_in_words
 from harness.sweeps.conduct import ResultStore, conduct, work_of
 from harness.sweeps.plan import plan_study
@@ -198,3 +200,19 @@ def test_a_run_does_not_replace_the_report_of_a_study(railyard: Railyard, write:
     assert railyard("sweep", path, "--seeds", "1,2", "--jobs", "1", "--out", tmp_path / "out")[0] == 0
     code, _, err = railyard("run", path, "--out", tmp_path / "out")
     assert (code, "holds the results of a study" in " ".join(err.split())) == (3, True)
+
+
+def test_a_study_writes_junit_with_a_case_for_each_run(railyard: Railyard, write: Write, tmp_path: Path):
+    path = written(write, "faults: [{at_us: 0.2, switch: tor0}]")
+    given = ("sweep", path, "--fail-each", "switch", "--jobs", "1", "--out", "out", "--junit", "junit.xml")
+    assert railyard(*given)[0] == 1
+    (suite,) = junitparser.JUnitXml.fromfile("junit.xml")
+    assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (5, 2, 0, 0)
+    messages = {case.name: case.result[0].message for case in suite if case.result}
+    assert messages.keys() == {"tor, tor0", "tor, tor1"}
+    assert messages["tor, tor0"].startswith("stopped: gpu0")
+    assert railyard(*given, "--allow-stopped")[0] == 0
+    (suite,) = junitparser.JUnitXml.fromfile("junit.xml")
+    assert suite.failures == 0
+    code, _, err = railyard(*given[:-1], "out")
+    assert (code, "--junit out: the file cannot be written" in " ".join(err.split())) == (3, True)
