@@ -50,6 +50,11 @@ class StudyFolder:
         self._runs.write(f"{key}.json", text)
         return self._known.setdefault(key, json.loads(text))
 
+    def others(self, plan: StudyPlan) -> int:
+        """Return the number of results of runs that the plan does not have, such as those of other axes."""
+        planned = {run.key for run in plan.runs}
+        return sum(path.stem not in planned for path in self._runs.path.glob("[!.]*.json"))
+
 
 @contextmanager
 def open_study(

@@ -71,6 +71,8 @@ def print_study(
     about += [f"{len(study.seeds)} seeds"] if study.seeds else [f"seed {results[0]['seed']}"]
     about += [kind_in_words(kind) for kind in study.fail_each]
     about += [KEPT] if study.keep_faults else []
+    if (planned := len(plan.runs) - len(late)) > len(results):
+        about.append(f"{len(results):,} of {planned:,} runs so far")
     title = plan.scenario.title or plan.scenario.name
     written = [
         folder.write("sweep.json", summary_json(plan, results, allow_stopped=allow_stopped)),

@@ -190,6 +190,8 @@ def sweep(
         wanted = {run.key: run for run in runs if run.key not in study}
         missing = len(wanted)
         tell(_first_line(plan, runs, missing, min(jobs, missing), ray))
+        if others := study.others(plan):
+            tell(f"{others} results of other axes stay in {study.output.path}; the report leaves them out")
         with (
             closing(_executor(plan, jobs, [*wanted.values()], ray)) as executor,
             Interrupts(_POLITE) as interrupts,

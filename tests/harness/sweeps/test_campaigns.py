@@ -9,10 +9,12 @@ from pathlib import Path
 
 import junitparser
 
+from harness.output import output_folder
 from harness.sweeps.cases import kind_in_words
 from harness.sweeps.conduct import ResultStore, conduct, work_of
 from harness.sweeps.plan import plan_study
 from harness.sweeps.worker_processes import InProcess
+from railyard.cli.display.study import print_study
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]
@@ -193,11 +195,18 @@ def test_points_in_turn_have_equally_many_results_when_a_campaign_ends(write: Wr
     conduct(plan.runs, store, InProcess(work_of(plan)), in_turn=True, stop=lambda: len(store.results) >= 8)
     points = [result["point"]["link.detect_us"] for result in store.results.values()]
     assert sorted(points) == [0.1] * 4 + [0.2] * 4
+    with output_folder(Path("part")) as folder:
+        print_study(plan, [*store.results.values()], (), folder, "railyard sweep")
+    assert "8 of 20 runs so far" in Path("part/report.html").read_text()
 
 
 def test_a_run_does_not_replace_the_report_of_a_study(railyard: Railyard, write: Write, tmp_path: Path):
     path = write("name: own\ntopology: {name: full-mesh, dims: [2, 2]}\ncollective: {elements: 256}\n")
     assert railyard("sweep", path, "--seeds", "1,2", "--jobs", "1", "--out", tmp_path / "out")[0] == 0
+    code, _, err = railyard(
+        "sweep", path, "--set", "link.detect_us=1,2", "--jobs", "1", "--out", tmp_path / "out"
+    )
+    assert (code, f"2 results of other axes stay in {tmp_path / 'out'}" in " ".join(err.split())) == (0, True)
     code, _, err = railyard("run", path, "--out", tmp_path / "out")
     assert (code, "holds the results of a study" in " ".join(err.split())) == (3, True)
 
