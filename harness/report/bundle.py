@@ -120,8 +120,9 @@ def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, An
         about = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
         result = json.loads((folder / "results" / "result.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, zipfile.BadZipFile) as ex:
+        reason = (isinstance(ex, OSError) and ex.strerror) or ex
         raise ScenarioError(
-            f"{path} cannot be read as a bundle: {ex}", remedy="make a bundle with `railyard bundle`"
+            f"{path} cannot be read as a bundle: {reason}", remedy="make a bundle with `railyard bundle`"
         ) from None
     if about.get("format") != _FORMAT:
         raise ScenarioError(

@@ -167,8 +167,12 @@ def _yaml_errors(path: Path) -> Iterator[None]:
         ) from None
     except MarkedYAMLError as ex:
         line = ex.problem_mark.line + 1 if ex.problem_mark else 1
+        bracket = "but got '['" in (ex.problem or "")
         raise ScenarioError(
-            f"{path}:{line}: the file is not YAML: {ex.problem or ex.context}", remedy="correct this line"
+            f"{path}:{line}: the file is not YAML: {ex.problem or ex.context}",
+            remedy='put a value with brackets in quotes, as "run.faults[0].detected_us"'
+            if bracket
+            else "correct this line",
         ) from None
     except YAMLError as ex:
         raise ScenarioError(

@@ -98,6 +98,10 @@ def test_numbers_keep_their_value_and_lose_their_spelling(write: Write):
             ':3: the file is not YAML: found duplicate key "name" with value "again" (original value: "',
         ),
         ("variants: [\n", ":4: the file is not YAML: "),
+        (
+            "assertions: [{metric: run.faults[0].detected_us, max: 1}]\n",
+            ":3: the file is not YAML: expected ',' or '}', but got '['; put a value with brackets in quotes",
+        ),
     ],
 )
 def test_a_fault_is_named_with_its_line(write: Write, text: str, expected: str):

@@ -85,6 +85,8 @@ def test_a_result_that_was_changed_is_told(railyard: Railyard, packed: Path, tmp
     code, _, err = railyard("run", changed)
     assert code == 2
     assert "cannot be read as a bundle" in err
+    code, _, err = railyard("run", "none.railyard")
+    assert (code, "none.railyard cannot be read as a bundle: No such file or directory" in err) == (2, True)
 
 
 def test_captures_are_replayed_and_compared_frame_by_frame(railyard: Railyard, tmp_path: Path):
