@@ -186,7 +186,7 @@ def test_designs_are_named_by_their_parameters(railyard: Railyard, write: Write,
     assert "{&#x27;" not in report
 
 
-def test_points_in_turn_have_equally_many_results_when_a_campaign_ends(write: Write):
+def test_points_in_turn_have_equally_many_results_when_a_campaign_ends(write: Write, tmp_path: Path):
     path = write(
         "name: turns\ntopology: {name: full-mesh, dims: [2, 2]}\ncollective: {elements: 256}\n"
         "study: {set: {link.detect_us: [0.1, 0.2]}, fail_each: random:1x9@0.05}\n"
@@ -195,9 +195,9 @@ def test_points_in_turn_have_equally_many_results_when_a_campaign_ends(write: Wr
     conduct(plan.runs, store, InProcess(work_of(plan)), in_turn=True, stop=lambda: len(store.results) >= 8)
     points = [result["point"]["link.detect_us"] for result in store.results.values()]
     assert sorted(points) == [0.1] * 4 + [0.2] * 4
-    with output_folder(Path("part")) as folder:
+    with output_folder(tmp_path / "part") as folder:
         print_study(plan, [*store.results.values()], (), folder, "railyard sweep")
-    assert "8 of 20 runs so far" in Path("part/report.html").read_text()
+    assert "8 of 20 runs so far" in (tmp_path / "part" / "report.html").read_text()
 
 
 def test_a_run_does_not_replace_the_report_of_a_study(railyard: Railyard, write: Write, tmp_path: Path):
