@@ -268,7 +268,7 @@ class PathColumns(Mapping[Pair, Sequence[Path]]):
         return PathColumns.collected(pairs, [rows], [self.nodes[at]])
 
     def on(self, fabric: Fabric) -> "PathColumns":
-        """Return these paths on `fabric`, which has the same nodes but may have other links."""
+        """Return the same paths for `fabric`, whose nodes are the same and whose links may differ."""
         pairs = PairColumns(fabric, self.pairs.sources, self.pairs.destinations)
         return PathColumns(pairs, self.first, self.nodes)
 

@@ -154,7 +154,7 @@ class SparePool:
         return cut_from(self._fabric, node, self.down)
 
     def is_lost(self, node: str) -> bool:
-        """Return whether a member, or a spare in place of a member, is gone or has lost a side."""
+        """Return whether a member, or its spare, has failed or lacks a working link on a side."""
         if not self._holds(self._fabric.node(node)):
             return False
         return self.is_gone(node) or self.lost_side(node) is not None

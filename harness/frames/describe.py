@@ -63,7 +63,7 @@ def _frame(fabric: Fabric, frame: bytes) -> dict[str, Any]:
 
 
 def _step(step: Step) -> dict[str, Any]:
-    """Return a step's attributes as a dictionary, without those that are None or an empty text."""
+    """Return the attributes of a step as a dictionary; leave out None and empty texts."""
     return {key: value for key, value in asdict(step).items() if value is not None and value != ""}
 
 

@@ -102,7 +102,7 @@ def _schedule(
 
 
 def _sliced(schedule: Schedule, call: Call, wanted: Collective) -> SlicedTraffic:
-    """Return the slices of a schedule whose lengths count items; reductions use the call's operation."""
+    """Slice a schedule, with lengths in items; its reductions use the operation of `call`."""
     transfers = tuple(
         replace(
             transfer,

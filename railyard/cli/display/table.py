@@ -94,7 +94,7 @@ def _grown(widths: Sequence[int], wanted: Sequence[int], room: int) -> list[int]
 
 
 def _folded(widths: Sequence[int], columns: Sequence[Sequence[Text]]) -> list[int]:
-    """Return the widths of those columns whose cells wrap."""
+    """Return the widths of the columns with a cell that needs more than one line."""
     lengths = [max((cell_len(cell.plain) for cell in column), default=0) for column in columns]
     return [width for width, length in zip(widths, lengths, strict=True) if width < length]
 

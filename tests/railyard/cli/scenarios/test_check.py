@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`railyard check`: several files, and what variants have in common said once."""
+"""`railyard check` of several files; variants with equal figures share a line."""
 
 from collections.abc import Callable
 from pathlib import Path
