@@ -123,7 +123,7 @@ struct alignas(64) Frame {  // a cache line
     std::uint8_t* buffer = nullptr;
     Payload* payload = nullptr;
     FramePool* pool = nullptr;
-    std::unique_ptr<Phv> phv;  // stays with the frame in the pool
+    std::unique_ptr<Phv> phv;  // of a frame whose processing continues later; from `pool`
 
     std::uint8_t* data() { return buffer + start; }
     const std::uint8_t* data() const { return buffer + start; }
@@ -202,6 +202,15 @@ class FramePool {
         if (original.controlled) mark(*frame);
         return frame;
     }
+    // Return memory for the state of a frame. What was given back last comes first: most frames find an empty
+    // queue, so that a few states serve all of them and stay in the cache.
+    std::unique_ptr<Phv> acquire_state() {
+        if (free_states_.empty()) return std::make_unique<Phv>();
+        std::unique_ptr<Phv> state = std::move(free_states_.back());
+        free_states_.pop_back();
+        return state;
+    }
+    void release_state(std::unique_ptr<Phv> state) { free_states_.push_back(std::move(state)); }
     // Mark a frame as sent by the control plane.
     void mark(Frame& frame) {
         controlled_ += !frame.controlled;
@@ -253,6 +262,7 @@ class FramePool {
         ASSERT(!frame->idle);  // a frame has one owner
         ASSERT((frame->idle = true));
         if (frame->payload != nullptr) drop(std::exchange(frame->payload, nullptr));
+        if (frame->phv != nullptr) release_state(std::move(frame->phv));
         controlled_ -= frame->controlled;
         if (frame->size_class >= free_.size()) [[unlikely]]
             free_.resize(frame->size_class + 1);  // the frame was adopted from another pool
@@ -311,6 +321,7 @@ class FramePool {
     std::uint8_t* rest_ = nullptr;                              // free part of the last block
     std::vector<Payload*> free_payloads_;
     std::vector<Payload*> payloads_;
+    std::vector<std::unique_ptr<Phv>> free_states_;
 };
 
 inline void ReleaseFrame::operator()(Frame* frame) const { frame->pool->release(frame); }

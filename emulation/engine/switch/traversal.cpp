@@ -67,7 +67,6 @@ void Traversal::run_egress(FrameHandle&& frame, std::uint32_t port, const QueueR
     state_.now = now;
     state_.left = frame->phv->left;
     state_.load(*frame);
-    frame->pending = false;
     const std::size_t first = out.size();
     try {
         egress_pass(std::move(frame), port, queue, out, true);
@@ -84,7 +83,6 @@ void Traversal::finish_waiting(Outputs& out, bool defer) {
         Waiting next = waiting_.pop_front();
         ASSERT(next.frame->pending);
         state_.load(*next.frame);
-        next.frame->pending = false;
         if (next.counts) state_.use_pass();
         state_.check();
         if (next.to_ingress) ingress_pass(std::move(next.frame), out, defer);

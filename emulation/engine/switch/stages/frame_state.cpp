@@ -22,7 +22,7 @@ void FrameState::begin(const Frame& arrived, std::uint32_t ingress_port, Time ti
 }
 
 void FrameState::save(Frame& pending) const {
-    if (pending.phv == nullptr) pending.phv = std::make_unique<Phv>();
+    if (pending.phv == nullptr) pending.phv = pending.pool->acquire_state();
     Phv& phv = *pending.phv;
     phv.slots.assign(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(program.cleared_slots));
     phv.epoch = owner->epoch;
@@ -33,15 +33,17 @@ void FrameState::save(Frame& pending) const {
     pending.pending = true;
 }
 
-void FrameState::load(const Frame& pending) {
+void FrameState::load(Frame& pending) {
+    ASSERT(pending.phv != nullptr && pending.phv->epoch == owner->epoch);
     const Phv& phv = *pending.phv;
-    ASSERT(pending.phv != nullptr && phv.epoch == owner->epoch);
     ASSERT(phv.slots.size() == program.cleared_slots);
     std::copy(phv.slots.begin(), phv.slots.end(), slots.begin());
     parsed = phv.parsed;
     ingress_length = phv.ingress_length;
     length = phv.length;
     truncate = phv.truncate;
+    pending.pool->release_state(std::move(pending.phv));
+    pending.pending = false;
 }
 
 void FrameState::use_pass() {

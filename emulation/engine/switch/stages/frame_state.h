@@ -28,9 +28,9 @@ struct FrameState {
     FrameState(const FrameState&) = delete;
 
     void begin(const Frame& arrived, std::uint32_t ingress_port, Time time);
-    // Save the state in a frame that continues later, and restore it.
+    // Save the state in a frame that continues later, and restore it; the frame is then no longer pending.
     void save(Frame& pending) const;
-    void load(const Frame& pending);
+    void load(Frame& pending);
 
     // Return the length of a header in bytes, with its variable-length field.
     [[nodiscard]] unsigned bytes_of(const Header& header) const {
