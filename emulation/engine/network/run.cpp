@@ -14,6 +14,13 @@ constexpr std::uint64_t kLeastEvents = 64;
 // Events to run one by one after a smaller window, before the next attempt.
 constexpr std::uint64_t kPause = 1024;
 
+template <typename T>
+T narrow(std::int64_t count) {
+    if (count != static_cast<T>(count))
+        throw PartitionError("an event has had more effects than a window notes");
+    return static_cast<T>(count);
+}
+
 }  // namespace
 
 RunEnd Network::run(Time until, std::uint64_t events, bool exactly) {
@@ -119,10 +126,13 @@ void Network::run_window(Partition& p) {
         look_ahead_.fetch(p);
         ASSERT_ALWAYS(event.time >= p.now);
         p.now = event.time;
+        const std::int64_t created = p.created(), network = p.network_events, waiting = p.waiting_frames;
+        const auto effects = static_cast<std::int64_t>(p.effects.size());
         dispatch(p, event);
-        p.executed.push_back({event.time, event.number, p.created(),
-                              static_cast<std::uint32_t>(p.effects.size()), p.network_events,
-                              p.waiting_frames});
+        p.executed.push_back({event.time, event.number, narrow<std::uint16_t>(p.created() - created),
+                              narrow<std::uint16_t>(static_cast<std::int64_t>(p.effects.size()) - effects),
+                              narrow<std::int16_t>(p.network_events - network),
+                              narrow<std::int16_t>(p.waiting_frames - waiting)});
     }
 }
 

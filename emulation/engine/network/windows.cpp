@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frames/stream.h"
+#include "network/events/tournament.h"
 #include "network/windows.h"
 
 namespace railyard {
@@ -28,36 +29,40 @@ bool Partition::defer(std::function<void()> call) {
 }
 
 std::uint64_t Windows::run(Time end) {
-    if (thread_pool_ == nullptr) {
-        report_.threads.resize(std::min(threads_, timeline_.partitions().size()));
-        thread_pool_ = std::make_unique<ThreadPool>(report_.threads.size(), [this](std::size_t member) {
-            for (std::size_t at = member; at < timeline_.partitions().size(); at += report_.threads.size())
-                run(*timeline_.partitions()[at]);
-        });
-    }
+    if (thread_pool_ == nullptr) start_threads();
     ++window_;
     end_ = end;
     broken_ = true;  // until the window has been merged
+    // A thread that has finished a partition takes the next one, the busiest first, so that all end at about
+    // the same time. With a partition for each thread, a thread keeps its partition and what it has in its
+    // cache.
+    if (shared_)
+        std::sort(order_.begin(), order_.end(), [](const Partition* one, const Partition* other) {
+            return one->executed.size() > other->executed.size();
+        });
+    next_ = 0;
     thread_pool_->run();
     settled_ = false;
     const double start = processor_seconds();
+    double slowest = 0;
     std::uint64_t events = 0;
-    std::vector<double> seconds(report_.threads.size());
+    for (const Share& share : shares_) {
+        slowest = std::max(slowest, share.seconds);
+        events += share.events;
+    }
+    for (std::size_t thread = 0; thread < shares_.size(); ++thread) {
+        const Share share = std::exchange(shares_[thread], {});
+        report_.threads[thread].events += share.events;
+        report_.threads[thread].seconds += share.seconds;
+        report_.threads[thread].waiting_seconds += slowest - share.seconds;
+    }
     for (const auto& p : timeline_.partitions()) {
-        seconds[p->index % seconds.size()] += p->seconds;
-        report_.threads[p->index % seconds.size()].events += p->executed.size();
-        events += p->executed.size();
         if (!p->error) continue;
         try {
             std::rethrow_exception(std::exchange(p->error, nullptr));
         } catch (const std::exception& error) {
             throw PartitionError(error.what());
         }
-    }
-    const double slowest = *std::max_element(seconds.begin(), seconds.end());
-    for (std::size_t thread = 0; thread < seconds.size(); ++thread) {
-        report_.threads[thread].seconds += seconds[thread];
-        report_.threads[thread].waiting_seconds += slowest - seconds[thread];
     }
     merge();
     broken_ = false;
@@ -67,8 +72,20 @@ std::uint64_t Windows::run(Time end) {
     return events;
 }
 
-// Run a partition's part of the window; called in the partition's thread.
-void Windows::run(Partition& p) {
+void Windows::start_threads() {
+    const std::size_t partitions = timeline_.partitions().size(), threads = std::min(threads_, partitions);
+    report_.threads.resize(threads);
+    shares_.resize(threads);
+    shared_ = threads < partitions;
+    for (const auto& p : timeline_.partitions()) order_.push_back(p.get());
+    thread_pool_ = std::make_unique<ThreadPool>(threads, [this](std::size_t member) {
+        if (!shared_) return run(*order_[member], shares_[member]);
+        for (std::size_t at = next_++; at < order_.size(); at = next_++) run(*order_[at], shares_[member]);
+    });
+}
+
+// Run a partition's part of the window; called in a thread of its own.
+void Windows::run(Partition& p, Share& share) {
     const double start = processor_seconds();
     ASSERT(working == nullptr && !p.in_window());
     try {
@@ -92,7 +109,8 @@ void Windows::run(Partition& p) {
     p.end = Partition::kNoEnd;
     p.next_time = p.events.size() > 0 ? p.events.next_time() : Partition::kNoEnd;
     for (const LaterEvent& event : p.later) p.next_time = std::min(p.next_time, event.time);
-    p.seconds = processor_seconds() - start;
+    share.events += p.executed.size();
+    share.seconds += processor_seconds() - start;
 }
 
 // Insert a partition's events that the last window and its merge created for later times.
@@ -117,17 +135,14 @@ void Windows::merge() {
     struct Cursor {
         Partition* p = nullptr;
         std::size_t at = 0, effect = 0;
-        std::int64_t network = 0, waiting = 0;
-        EventQueue::Cell key = ~EventQueue::Cell{0};
+        std::uint32_t created = 0;
 
-        void turn() {
-            if (at == p->executed.size()) {
-                key = ~EventQueue::Cell{0};
-                return;
-            }
+        // Key of the next event; kNone: there is none.
+        [[nodiscard]] Tournament::Key key() const {
+            if (at == p->executed.size()) return Tournament::kNone;
             const Executed& next = p->executed[at];
             ASSERT(at == 0 || next.time >= p->executed[at - 1].time);
-            key = static_cast<EventQueue::Cell>(next.time) << 64 | p->merged(next.number);
+            return static_cast<Tournament::Key>(next.time) << 64 | p->merged(next.number);
         }
     };
     struct Merging {
@@ -136,43 +151,43 @@ void Windows::merge() {
         ~Merging() { now = false; }
     } const merging(merging_);
     std::vector<Cursor> cursors(timeline_.partitions().size());
+    std::vector<Tournament::Key> keys;
     std::int64_t waiting = 0;
     merged_network_ = 0;
     for (std::size_t i = 0; i < cursors.size(); ++i) {
         Partition& p = *timeline_.partitions()[i];
         cursors[i].p = &p;
-        merged_network_ += cursors[i].network = p.network_before;
-        waiting += cursors[i].waiting = p.waiting_before;
-        cursors[i].turn();
+        merged_network_ += p.network_before;
+        waiting += p.waiting_before;
+        keys.push_back(cursors[i].key());
     }
-    const auto earlier = [](const Cursor& a, const Cursor& b) { return a.key < b.key; };
-    for (;;) {
-        Cursor& first = *std::min_element(cursors.begin(), cursors.end(), earlier);
-        if (first.at == first.p->executed.size()) break;
-        EventQueue::Cell limit = ~EventQueue::Cell{0};  // first key of the other partitions
-        for (const Cursor& other : cursors)
-            if (&other != &first) limit = std::min(limit, other.key);
+    for (Tournament order(keys); order.key(order.first()) != Tournament::kNone;) {
+        const std::size_t player = order.first();
+        Cursor& first = cursors[player];
         Partition& p = *first.p;
-        ASSERT(first.key < limit);  // no two events have the same time and number
+        const Tournament::Key limit = order.second();
+        Tournament::Key key = order.key(player);
+        ASSERT(key < limit);  // no two events have the same time and number
         do {
             if (merged_network_ == 0 && waiting > 0) throw PartitionError("frames wait for each other");
             const Executed& event = p.executed[first.at++];
             const auto number = [&p, this](std::uint32_t created) {
                 while (p.merged_numbers.size() < created) p.merged_numbers.push_back(timeline_.next_number());
             };
-            for (; first.effect < event.effects; ++first.effect) {
-                const Effect& effect = p.effects[first.effect];
+            for (std::size_t left = event.effects; left > 0; --left) {
+                const Effect& effect = p.effects[first.effect++];
                 number(effect.created);
                 complete(p, effect, event.time);
             }
-            number(event.created);
-            ASSERT(p.merged_numbers.size() == event.created && first.effect == event.effects);
-            merged_network_ += event.network_events - std::exchange(first.network, event.network_events);
-            waiting += event.waiting_frames - std::exchange(first.waiting, event.waiting_frames);
+            number(first.created += event.created);
+            ASSERT(p.merged_numbers.size() == first.created);
+            merged_network_ += event.network_events;
+            waiting += event.waiting_frames;
             ASSERT(event.time < end_);
             timeline_.advance(event.time);
-            first.turn();
-        } while (first.key < limit);
+            key = first.key();
+        } while (key < limit);
+        order.set(player, key);
     }
     for (const auto& p : timeline_.partitions()) {
         ASSERT(p->merged_numbers.size() == p->next_number - p->first_number);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -75,7 +76,14 @@ class Windows {
     void clear();
 
    private:
-    void run(Partition& p);
+    // Part of a thread in a window: its events, and seconds of processor time.
+    struct alignas(64) Share {
+        std::uint64_t events = 0;
+        double seconds = 0;
+    };
+
+    void start_threads();
+    void run(Partition& p, Share& share);
     static void take_over_later(Partition& p);
     void merge();
     void complete(Partition& p, const Effect& effect, Time now);
@@ -93,6 +101,10 @@ class Windows {
     bool merging_ = false, settled_ = true, broken_ = false;
     WindowReport report_;
     std::size_t threads_ = Timeline::kMostPartitions;
+    bool shared_ = false;                // there are more partitions than threads
+    std::vector<Partition*> order_;      // in which threads take partitions
+    std::atomic<std::size_t> next_ = 0;  // position in `order_`
+    std::vector<Share> shares_;          // by thread
     std::unique_ptr<ThreadPool> thread_pool_;
 };
 

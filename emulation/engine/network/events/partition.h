@@ -76,13 +76,13 @@ struct Effect {
     Time time = 0;
 };
 
-// An event that ran in a window, with the partition's counts after it. `created` events and `effects` count
-// from the window's begin.
+// An event that ran in a window: the events that it created, its effects, and by how much it changed the
+// partition's counts.
 struct Executed {
     Time time;
     std::uint64_t number;
-    std::uint32_t created, effects;
-    std::int64_t network_events, waiting_frames;
+    std::uint16_t created, effects;
+    std::int16_t network_events, waiting_frames;
 };
 
 struct LaterEvent {
@@ -147,7 +147,6 @@ struct alignas(64) Partition {
     std::vector<std::uint64_t> merged_numbers;
     Time next_time = kNoEnd;  // time of the first event after the window
     std::exception_ptr error;
-    double seconds = 0;
 };
 
 }  // namespace railyard

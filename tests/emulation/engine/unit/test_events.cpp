@@ -6,6 +6,7 @@
 #include "common.h"
 #include "network/events/events.h"
 #include "network/events/thread_pool.h"
+#include "network/events/tournament.h"
 
 namespace railyard {
 namespace {
@@ -48,6 +49,28 @@ TEST_P(Calendar, ReturnsEventsByTimeAndNumber) {
             model.erase(model.begin());
         }
         ASSERT_EQ(queue.size(), model.size());
+    }
+}
+
+TEST(Tournament, FindsTheLeastAndTheSecondKeyAfterEachChange) {
+    unit::Random random(3);
+    for (const std::size_t players : {1U, 2U, 3U, 8U, 13U}) {
+        std::vector<Tournament::Key> keys;
+        for (std::size_t i = 0; i < players; ++i) keys.push_back(random.below(1000) * 100 + i);
+        Tournament order(keys);
+        for (int round = 0; round < 300; ++round) {
+            const auto least = std::min_element(keys.begin(), keys.end());
+            Tournament::Key second = Tournament::kNone;
+            for (auto at = keys.begin(); at != keys.end(); ++at)
+                if (at != least) second = std::min(second, *at);
+            if (*least != Tournament::kNone) {
+                ASSERT_EQ(order.first(), static_cast<std::size_t>(least - keys.begin()));
+            }
+            ASSERT_TRUE(order.key(order.first()) == *least && order.second() == second);
+            const std::size_t player = random.below(players);
+            keys[player] = random.chance(5) ? Tournament::kNone : random.below(1000) * 100 + player;
+            order.set(player, keys[player]);
+        }
     }
 }
 
