@@ -37,7 +37,24 @@ void Loader::load() {
     bind_direct();
     deparser();
     lay_out();
+    order_tables();
     p_.constants.resize(p_.image.size(), false);
+}
+
+// Give the tables positions in the order of their lookups; the others follow.
+void Loader::order_tables() {
+    std::vector<bool> placed(p_.tables.size());
+    std::uint16_t next = 0;
+    for (Instruction& i : p_.code) {
+        if (i.op != Op::Apply) continue;
+        TableSpec& spec = p_.tables[Index<TableSpec>(i.a)];
+        if (!placed[i.a]) spec.position = next++;
+        placed[i.a] = true;
+        i.b = spec.position;
+    }
+    p_.looked_up = next;
+    for (std::size_t at = 0; at < placed.size(); ++at)
+        if (!placed[at]) p_.tables[Index<TableSpec>(at)].position = next++;
 }
 
 std::shared_ptr<const Program> Program::load(const std::string& bmv2_json, bool traced) {

@@ -30,6 +30,7 @@ class Loader {
     void standard();
     void errors();
     void lay_out();
+    void order_tables();
 
     // loader_externs.cpp
     void arrays();

@@ -30,10 +30,12 @@ void SwitchState::load(std::shared_ptr<const Program> of, const std::vector<Tabl
     program = std::move(of);
     for (const ProfileSpec& p : program->profiles) profiles.push_back(std::make_unique<Profile>(*program, p));
     tables.reserve(program->tables.size());
-    contents = empty;
-    for (std::size_t at = 0; at < contents.size(); ++at) {
-        const Index<ProfileSpec> profile = layouts[at].spec.profile;
-        tables.emplace_back(layouts[at], contents[at], profile ? profiles[profile.at()].get() : nullptr);
+    contents.resize(empty.size());
+    for (std::size_t at = 0; at < empty.size(); ++at) {
+        const TableSpec& spec = layouts[at].spec;
+        std::shared_ptr<TableContent>& content = contents[spec.position];
+        content = empty[at];
+        tables.emplace_back(layouts[at], content, spec.profile ? profiles[spec.profile.at()].get() : nullptr);
     }
     for (const ArraySpec& c : program->counters) counters.emplace_back(c.size);
     for (const ArraySpec& r : program->registers) registers.emplace_back(r.size * limbs(r.bits), 0);

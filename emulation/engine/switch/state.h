@@ -57,7 +57,7 @@ struct SwitchState {
 
     // Members that every frame needs come first, in few lines of the cache.
     std::shared_ptr<const Program> program;
-    std::vector<std::shared_ptr<TableContent>> contents;  // by table
+    std::vector<std::shared_ptr<TableContent>> contents;  // by TableSpec::position
     std::vector<Counter> counters;
     std::vector<Digest> digests;  // pending, oldest first
     std::uint64_t epoch = 0;      // number of clear() calls, to recognise frames of earlier programs

@@ -10,7 +10,9 @@ void Switch::set_program(std::shared_ptr<const Program> program) {
     ASSERT_ALWAYS(leased_ == 0);  // no frame is in the switch
     state_.clear();
     share_.reset();
+    looked_up_ = 0;
     if (program == nullptr) return;
+    looked_up_ = program->looked_up;
     share_ = shares_.of(*program);
     state_.load(std::move(program), share_->layouts, share_->empty);
 }

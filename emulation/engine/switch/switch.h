@@ -67,11 +67,11 @@ class Switch {
     // Prefetch, in this order, the memory that each frame reads: of the switch, its lists, and its tables.
     void fetch() const { fetch_lines(this, 2); }
     void fetch_lists() const {
-        fetch_lines(state_.contents.data(), 2);
+        fetch_lines(state_.contents.data(), 3);
         railyard::fetch(state_.counters.data());
     }
     void fetch_tables() const {
-        for (const auto& content : state_.contents) fetch_lines(content.get(), 2);
+        for (std::size_t at = 0; at < looked_up_; ++at) fetch_lines(state_.contents[at].get(), 2);
     }
     std::size_t table_count() const { return state_.tables.size(); }
     Profile& profile(std::size_t at) { return *state_.profiles.at(at); }
@@ -117,7 +117,8 @@ class Switch {
     alignas(64) std::shared_ptr<ProgramShare> share_;  // null without a program
     std::uint32_t cpu_port_;
     unsigned leased_ = 0;
-    bool changed_ = false;  // is in ProgramShares::changed
+    std::uint16_t looked_up_ = 0;  // Program::looked_up
+    bool changed_ = false;         // is in ProgramShares::changed
     SwitchState state_;
     ProgramShares& shares_;  // of the switch's partition; SwitchSet owns it
 };

@@ -123,7 +123,8 @@ EntryIndex TableContent::search(const std::uint64_t* slots) const {
     for (const TableLayout::KeyLimb& limb : layout->key) key[at++] = slots[limb.slot] & limb.mask;
     switch (layout->shape) {
         case TableLayout::Shape::Exact: return exact.find(key.data(), keys());
-        case TableLayout::Shape::Lpm: return match_prefix(key.data());
+        case TableLayout::Shape::Lpm:
+            return prefixes.used() ? prefixes.find(key[0]) : match_prefix(key.data());
         case TableLayout::Shape::Tcam: return match_tcam(key.data());
         default: return {};
     }
@@ -184,6 +185,14 @@ void TableContent::pack() {
         exact.list(entries);
     }
     packed.pack(entries, *this);
+    if (layout->shape != TableLayout::Shape::Lpm || layout->key.size() != 1) return;
+    std::vector<PackedPrefixes::Prefix> sorted;
+    for (const PrefixLevel& level : levels) {
+        entries.clear();
+        level.index.list(entries);
+        for (const EntryIndex entry : entries) sorted.push_back({*key_of(entry), level.mask[0], entry});
+    }
+    prefixes.pack(sorted);
 }
 
 // Return a hash of the entry count, the rows and the default entry; operator== compares the rest.

@@ -13,6 +13,7 @@
 #include "frames/pages.h"
 #include "load/program/program.h"
 #include "tables/key_index.h"
+#include "tables/packed_prefixes.h"
 
 namespace railyard {
 
@@ -121,19 +122,25 @@ struct alignas(64) TableContent {
     const std::uint64_t* key_of(EntryIndex entry) const { return row_of(entry) + 1; }
     KeyRows keys() const { return {rows.data() + 1, layout->stride}; }
     std::size_t direct_index(const std::uint64_t* key) const;
-    // Build `packed` for faster lookups; a later change of the content clears it.
+    // Build `packed` or `prefixes` for faster lookups; clear them before the content changes.
     void pack();
+    void unpack() {
+        packed.clear();
+        prefixes.clear();
+    }
     void set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters);
 
     bool operator==(const TableContent&) const = default;
     std::uint64_t hash() const;
 
+    // What lookups read comes first, in few lines of the cache.
     const TableLayout* layout;
-    std::size_t live = 0;            // number of entries
-    PackedRows packed;               // replaces `direct` and `exact` in lookups unless empty
-    std::vector<EntryIndex> direct;  // by key
     // Row of each entry: index in TableLayout::then, key, parameters.
     std::vector<std::uint64_t> rows;
+    PackedPrefixes prefixes;         // replaces `levels` in lookups unless empty
+    PackedRows packed;               // replaces `direct` and `exact` in lookups unless empty
+    std::size_t live = 0;            // number of entries
+    std::vector<EntryIndex> direct;  // by key
     Index<Action> default_action;
     std::vector<std::uint64_t> default_parameters;
     Continuation default_then;

@@ -44,6 +44,7 @@ Status Profile::erase(std::int64_t id) {
     if (at->second.users > 0) return Status::Invalid;
     ASSERT(handles_[at->second.handle]);
     handles_[at->second.handle] = false;
+    ++changes_;
     members_.erase(at);
     return Status::Ok;
 }
@@ -62,6 +63,7 @@ Status Profile::set_group(std::int64_t id, const GroupMembers& members) {
     std::stable_sort(group.choices.begin(), group.choices.end(),
                      [](const Member* a, const Member* b) { return a->handle < b->handle; });
     group.members = members;
+    ++changes_;
     Group& place = groups_[id];
     for (const auto& [member, _] : place.members) --members_.at(member).users;
     for (const auto& [member, _] : members) ++members_.at(member).users;
@@ -75,8 +77,17 @@ Status Profile::erase_group(std::int64_t id) {
     if (at == groups_.end()) return Status::NotFound;
     if (at->second.users > 0) return Status::Invalid;
     for (const auto& [member, _] : at->second.members) --members_.at(member).users;
+    ++changes_;
     groups_.erase(at);
     return Status::Ok;
+}
+
+Profile::Reference Profile::refer(Target target, std::int64_t id) const {
+    if (target == Target::Member) return {member(id), nullptr, 0, true};
+    const auto at = groups_.find(id);
+    if (at == groups_.end()) return {nullptr, nullptr, 0, true};
+    const auto& choices = at->second.choices;
+    return {nullptr, choices.data(), static_cast<std::uint32_t>(choices.size()), true};
 }
 
 void Profile::count_users(Target target, std::int64_t id, int by) {

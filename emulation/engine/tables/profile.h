@@ -20,6 +20,19 @@ class Profile {
         std::size_t handle = 0;  // smallest number free at insertion; orders the members of a group
         std::size_t users = 0;   // number of entries and groups that refer to it
     };
+    // What an entry refers to: a member, or a group with `count` choices. Neither: the group is empty.
+    struct Reference {
+        const Member* member = nullptr;
+        const Member* const* choices = nullptr;
+        std::uint32_t count = 0;
+        bool known = false;
+
+        // Return the member, chosen by hash() in a group; null if there is none.
+        template <typename Hash>
+        const Member* pick(const Hash& hash) const {
+            return count > 0 ? choices[hash() % count] : member;
+        }
+    };
     using GroupMembers = std::vector<std::pair<std::int64_t, int>>;  // member, weight
 
     Profile(const Program& program, const ProfileSpec& spec) : program_(program), spec_(spec) {}
@@ -35,12 +48,10 @@ class Profile {
         const auto at = members_.find(id);
         return at == members_.end() ? nullptr : &at->second;
     }
-    // Return the member of a group that a hash selects; null if the group does not exist or is empty.
-    const Member* choose(std::int64_t group, std::uint64_t hash) const {
-        const auto at = groups_.find(group);
-        if (at == groups_.end() || at->second.choices.empty()) return nullptr;
-        return at->second.choices[hash % at->second.choices.size()];
-    }
+    // Return what an id refers to. The result is valid until changes() changes.
+    Reference refer(Target target, std::int64_t id) const;
+    // Return the number of calls that removed something or changed a group.
+    std::uint64_t changes() const { return changes_; }
     bool exists(Target target, std::int64_t id) const {
         return target == Target::Member ? members_.contains(id) : groups_.contains(id);
     }
@@ -60,6 +71,7 @@ class Profile {
     std::unordered_map<std::int64_t, Member> members_;
     std::unordered_map<std::int64_t, Group> groups_;
     std::vector<bool> handles_;
+    std::uint64_t changes_ = 0;
 };
 
 }  // namespace railyard

@@ -27,7 +27,7 @@ TableContent& Table::own() {
     changed_ = true;
     if (content_.use_count() > 1) content_ = std::make_shared<TableContent>(*content_);
     ASSERT(content_.use_count() == 1);
-    content_->packed.clear();
+    content_->unpack();
     return *content_;
 }
 
@@ -165,6 +165,7 @@ void Table::unlink(EntryIndex entry) {
 
 void Table::store(EntryIndex entry, const EntrySpec& spec) {
     const std::size_t e = entry.at();
+    resolved_.clear();
     targets_[e] = spec.target;
     actions_[e] = spec.action;
     const auto& actions = spec_.actions;

@@ -29,7 +29,7 @@ class Table {
     // memory for the continuation; hash() is called only for a group. If there is no member, the result has
     // no action.
     template <typename Hash>
-    void resolve(LookupResult& result, Continuation& chosen, const Hash& hash) const;
+    void resolve(LookupResult& result, Continuation& chosen, const Hash& hash);
 
     // Result of a lookup in the terms of the control plane. No entry: the default action runs.
     struct Choice {
@@ -62,8 +62,10 @@ class Table {
     bool count(EntryIndex entry, std::uint64_t bytes, Time now) {
         const std::size_t at = entry.at();
         ASSERT(used_[at]);
-        counts_[at].packets += 1;
-        counts_[at].bytes += bytes;
+        if (spec_.counted) {
+            counts_[at].packets += 1;
+            counts_[at].bytes += bytes;
+        }
         if (!spec_.ageing) return false;
         const Time aged = ages_[at].hit + ages_[at].ttl;
         ages_[at].hit = now;
@@ -117,6 +119,9 @@ class Table {
     const Program& program_;
     const TableSpec& spec_;
     Profile* profile_;
+    // What entries refer to in the profile, by entry; filled by lookups, emptied by changes of the table.
+    std::vector<Profile::Reference> resolved_;
+    std::uint64_t resolved_at_ = 0;  // Profile::changes() when `resolved_` was emptied last
     bool constant_ = spec_.const_entries;
 
     std::vector<Count> counts_;
@@ -141,8 +146,7 @@ Table::Choice Table::explain(const std::uint64_t* slots, const Hash& hash) const
         return out;
     }
     const auto id = static_cast<std::int64_t>(*result.parameters);
-    const bool direct = targets_[at] == Target::Member;
-    const Profile::Member* m = direct ? profile_->member(id) : profile_->choose(id, hash());
+    const Profile::Member* const m = profile_->refer(targets_[at], id).pick(hash);
     if (m == nullptr) return out;
     out.action = m->action;
     out.parameters = m->parameters;
@@ -150,10 +154,16 @@ Table::Choice Table::explain(const std::uint64_t* slots, const Hash& hash) const
 }
 
 template <typename Hash>
-void Table::resolve(LookupResult& result, Continuation& chosen, const Hash& hash) const {
-    const auto id = static_cast<std::int64_t>(*result.parameters);
-    const bool direct = targets_[result.entry.at()] == Target::Member;
-    const Profile::Member* m = direct ? profile_->member(id) : profile_->choose(id, hash());
+void Table::resolve(LookupResult& result, Continuation& chosen, const Hash& hash) {
+    const std::size_t at = result.entry.at();
+    if (at >= resolved_.size() || resolved_at_ != profile_->changes()) [[unlikely]] {
+        resolved_.assign(targets_.size(), {});
+        resolved_at_ = profile_->changes();
+    }
+    Profile::Reference& to = resolved_[at];
+    if (!to.known) [[unlikely]]
+        to = profile_->refer(targets_[at], static_cast<std::int64_t>(*result.parameters));
+    const Profile::Member* const m = to.pick(hash);
     if (m == nullptr) return;  // no action
     chosen = layout_.continuation(m->action, true);
     result = {&chosen, m->parameters.data(), result.entry};

@@ -200,9 +200,12 @@ void Translator::apply(const TableSpec& spec, std::size_t table, std::string& ou
             "(" + slot(k.slot) + " & " + number(k.mask.empty() ? low_mask(k.bits) : k.mask[0]) + ")";
         key = key.empty() ? limb : "(" + key + " << " + std::to_string(k.bits) + " | " + limb + ")";
     }
+    const std::string position = std::to_string(spec.position);
     const bool by_word = exact && bits < 64 && !instrumented;
-    out += "    {  // table " + spec.name + "\n        const LookupResult result = lookup(t, " +
-           std::to_string(table) + (by_word ? ", " + key : "") + ");\n";
+    out += "    {  // table " + spec.name + "\n        const LookupResult result = " +
+           (by_word ? "look_up_word(t, " + position + ", " + key
+                    : "look_up(t, " + std::to_string(table) + ", " + position) +
+           ");\n";
     out += "        switch (result.then->number) {\n";
     for (std::size_t k = 0; k < spec.actions.size(); ++k) {
         const Action& a = p_.actions[spec.actions[k]];

@@ -65,7 +65,7 @@ constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }
 #define RAILYARD_FLOW_OPS(X)                                                                                         \
     /* count the frame in cell v[b] of counter a */                                                                  \
     X(Count)                                                                                                         \
-    /* look up table a, run the chosen action, continue at the table's successor */                                  \
+    /* look up table a, the b-th of those looked up; run the chosen action, continue at the table's successor */     \
     X(Apply)                                                                                                         \
     /* jump to mask: always; if v[a] is not 0; if v[a] is 0; if v[a] == v[b]; if v[a] != v[b]; if v[a] < v[b];       \
        if v[a] >= v[b]; always, backwards, taking a loop round from the budget */                                    \

@@ -141,6 +141,7 @@ struct TableSpec {
     std::vector<std::uint64_t> default_parameters;
     std::vector<EntrySpec> entries;
     unsigned parameter_limbs = 0;
+    std::uint16_t position = 0;  // of its content on a switch; tables that the code looks up come first
 };
 
 struct ProfileSpec {
@@ -306,6 +307,7 @@ class Program {
     List<HeaderUnion> unions;
     List<Action> actions;
     List<TableSpec> tables;
+    std::uint16_t looked_up = 0;  // tables that the code looks up; p4c's tables without a key are inlined
     List<ProfileSpec> profiles;
     List<ArraySpec> counters, registers;
     List<MeterSpec> meters;

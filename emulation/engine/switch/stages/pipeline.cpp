@@ -24,7 +24,7 @@ LookupResult Pipeline::after_hit(FrameState& state, Table& table, LookupResult r
             return Calculations(state).calculate(p.calculations[selector]);
         });
     state.owner->revived |= table.count(result.entry, state.ingress_length, state.now);
-    Meter* const m = table.meter(result.entry);
+    Meter* const m = spec.meter ? table.meter(result.entry) : nullptr;
     if (m == nullptr) return result;
     const MeterSpec& meter = p.meters[spec.meter];
     const std::uint64_t colour =
@@ -33,8 +33,8 @@ LookupResult Pipeline::after_hit(FrameState& state, Table& table, LookupResult r
     return result;
 }
 
-LookupResult Pipeline::look_up(FrameState& state, std::size_t table) {
-    const TableContent& content = *state.owner->contents[table];
+LookupResult Pipeline::look_up(FrameState& state, std::size_t table, std::size_t position) {
+    const TableContent& content = *state.owner->contents[position];
     const LookupResult result = content.lookup(state.slots.data());
     if (result.entry && content.layout->instrumented)
         return after_hit(state, state.owner->tables[table], result);
@@ -42,9 +42,9 @@ LookupResult Pipeline::look_up(FrameState& state, std::size_t table) {
 }
 
 // Look up a table, and copy the action's parameters to their slots; return the continuation.
-inline const Continuation& Pipeline::apply(std::size_t table) {
+inline const Continuation& Pipeline::apply(std::size_t table, std::size_t position) {
     std::uint64_t* const v = state_.slots.data();
-    const LookupResult result = look_up(state_, table);
+    const LookupResult result = look_up(state_, table, position);
     const Continuation& then = *result.then;
     ASSERT(then.limbs == 0 || result.parameters != nullptr);
     for (unsigned k = 0; k < then.limbs; ++k) v[then.targets[k]] = result.parameters[k];
@@ -102,7 +102,7 @@ void Pipeline::execute(Place at) {
 
     OP(Count) state_.owner->counters[i->a].add(v[i->b], state_.ingress_length); NEXT;
     OP(Apply) {
-        const Continuation& then = apply(i->a);
+        const Continuation& then = apply(i->a, i->b);
         back = code + then.next;
         if (then.action == kNowhere) GO(back);
         GO(code + then.action);

@@ -24,10 +24,11 @@ class Pipeline {
     // Run an instruction that execute() does not implement (see operations.cpp).
     static void operate(FrameState& state, const Instruction& instruction);
     // Look up a table with the current slots, and account a hit (counter, age, meter).
-    [[nodiscard]] static LookupResult look_up(FrameState& state, std::size_t table);
+    // `position`: of the table's content.
+    [[nodiscard]] static LookupResult look_up(FrameState& state, std::size_t table, std::size_t position);
 
    private:
-    const Continuation& apply(std::size_t table);
+    const Continuation& apply(std::size_t table, std::size_t position);
     [[nodiscard]] static LookupResult after_hit(FrameState& state, Table& table, LookupResult result);
     void log(const LogMessage& message) const;
 

@@ -49,11 +49,13 @@ struct TranslatedProgram {
         *valid = 0;
     }
 
-    // Look up a table by a key of one word; its hits must change no state.
-    static LookupResult lookup(FrameState& t, std::size_t table, std::uint64_t key) {
-        return t.owner->contents[table]->lookup(key, t.slots.data());
+    // Look up the table whose content is at `position`, by a key of one word; its hits must change no state.
+    static LookupResult look_up_word(FrameState& t, std::size_t position, std::uint64_t key) {
+        return t.owner->contents[position]->lookup(key, t.slots.data());
     }
-    static LookupResult lookup(FrameState& t, std::size_t table) { return Pipeline::look_up(t, table); }
+    static LookupResult look_up(FrameState& t, std::size_t table, std::size_t position) {
+        return Pipeline::look_up(t, table, position);
+    }
 
     static bool lacks(Frame& frame, std::uint32_t parsed, std::uint32_t bytes) {
         if (frame.stored - parsed >= bytes) [[likely]]

@@ -48,6 +48,36 @@ TEST_F(Lpm, ErasingTheLastEntryOfALengthLeavesTheOtherLengths) {
     EXPECT_EQ(one.content->levels.size(), 1U);
 }
 
+// Prefixes of a single field, which a run packs.
+TEST(PackedPrefixes, AgreeWithTheLevels) {
+    Actions actions;
+    OneTable one{actions, {{"address", MatchKind::Lpm, 32, 0, {}}}, 2000};
+    one.make();
+    unit::Random random(11);
+    const auto address = [&random] {
+        return random.below(4) << 30 | random.below(64) << 12 | random.below(16);
+    };
+    const auto insert = [&](int count) {
+        for (int i = 0; i < count; ++i)
+            static_cast<void>(one.table->insert(
+                one.entry({{{address()}, {}, static_cast<int>(random.below(33))}}, random.below(1 << 20))));
+    };
+    for (const int more : {1, 4, 60, 900}) {
+        insert(more);
+        std::map<std::uint64_t, std::optional<std::uint64_t>> expected;
+        for (int i = 0; i < 500; ++i) {
+            const std::uint64_t key = address();
+            expected[key] = one.find({key});
+        }
+        EXPECT_FALSE(one.content->prefixes.used());
+        one.content->pack();
+        EXPECT_TRUE(one.content->prefixes.used());
+        for (const auto& [key, parameter] : expected) ASSERT_EQ(one.find({key}), parameter) << key;
+        EXPECT_EQ(one.table->set_default(actions.other, {1}), Status::Ok);
+        EXPECT_FALSE(one.content->prefixes.used());
+    }
+}
+
 struct Tcam : testing::Test {
     Actions actions;
     static std::vector<MatchValue> masked(std::uint64_t value, std::uint64_t mask) {

@@ -12,6 +12,11 @@ using unit::Actions;
 using unit::Limbs;
 using unit::OneTable;
 
+// Return the member of a group that a hash selects.
+const Profile::Member* chosen(const Profile& profile, std::int64_t group, std::uint64_t hash) {
+    return profile.refer(Target::Group, group).pick([hash] { return hash; });
+}
+
 struct Members : testing::Test {
     Actions actions;
     ProfileSpec spec;
@@ -49,9 +54,9 @@ TEST_F(Members, AGroupTakesEachAsOftenAsItsWeight) {
         static_cast<void>(profile.insert(id, actions.answer, {static_cast<std::uint64_t>(id)}));
     ASSERT_EQ(profile.set_group(9, {{2, 3}, {1, 1}}), Status::Ok);
     std::map<std::uint64_t, int> taken;
-    for (std::uint64_t hash = 0; hash < 40; ++hash) ++taken[profile.choose(9, hash)->parameters[0]];
+    for (std::uint64_t hash = 0; hash < 40; ++hash) ++taken[chosen(profile, 9, hash)->parameters[0]];
     EXPECT_EQ(taken, (std::map<std::uint64_t, int>{{1, 10}, {2, 30}}));
-    EXPECT_EQ(profile.choose(9, 0)->parameters[0], 1U);  // in the order of handles, not of the group
+    EXPECT_EQ(chosen(profile, 9, 0)->parameters[0], 1U);  // in the order of handles, not of the group
 }
 
 TEST_F(Members, InUseCannotBeErased) {
@@ -74,7 +79,7 @@ TEST_F(Members, AGroupOfAbsentMembersOrWrongWeightsIsRefusedWhole) {
     EXPECT_EQ(profile.set_group(9, {{1, 1}, {5, 1}}), Status::NotFound);
     EXPECT_EQ(profile.set_group(9, {{1, 0}}), Status::Invalid);
     EXPECT_EQ(profile.set_group(9, {{1, 1 << 17}}), Status::Invalid);
-    EXPECT_EQ(profile.choose(9, 0), nullptr);
+    EXPECT_EQ(chosen(profile, 9, 0), nullptr);
     EXPECT_EQ(profile.erase(1), Status::Ok);  // no group uses it
 }
 
@@ -104,6 +109,41 @@ TEST_F(Members, EntriesLeadToTheMembersTheyName) {
     EXPECT_EQ(chosen.action, actions.program.actions[actions.answer].code);
     EXPECT_EQ(table.erase(entry.match, 0), Status::Ok);
     EXPECT_EQ(profile.erase_group(7), Status::Ok);
+}
+
+TEST_F(Members, LookupsFollowEveryChange) {
+    Profile profile(actions.program, spec);
+    for (std::int64_t id = 1; id <= 3; ++id)
+        static_cast<void>(profile.insert(id, actions.answer, {static_cast<std::uint64_t>(10 * id)}));
+    static_cast<void>(profile.set_group(7, {{1, 1}}));
+    OneTable one(actions, {{"key", MatchKind::Exact, 8, 0, {}}});
+    one.spec.profile = Index<ProfileSpec>(0);
+    Table& table = one.make(&profile);
+    const auto taken = [&](std::uint64_t key) {
+        LookupResult result = one.content->lookup(&key);
+        Continuation chosen;
+        table.resolve(result, chosen, [] { return std::uint64_t{0}; });
+        return *result.parameters;
+    };
+    EntrySpec grouped = one.entry({{{3}, {}, 0}}, 7), direct = one.entry({{{4}, {}, 0}}, 2);
+    grouped.target = Target::Group;
+    direct.target = Target::Member;
+    ASSERT_EQ(table.insert(grouped), Status::Ok);
+    EXPECT_EQ(taken(3), 10U);
+    ASSERT_EQ(table.insert(direct), Status::Ok);
+    EXPECT_EQ(taken(4), 20U);
+    ASSERT_EQ(profile.set_group(7, {{3, 1}}), Status::Ok);
+    EXPECT_EQ(taken(3), 30U);
+    ASSERT_EQ(profile.modify(3, actions.answer, {33}), Status::Ok);
+    EXPECT_EQ(taken(3), 33U);
+    direct.parameters = {3};
+    ASSERT_EQ(table.modify(direct), Status::Ok);
+    EXPECT_EQ(taken(4), 33U);
+    ASSERT_EQ(table.erase(direct.match, 0), Status::Ok);
+    direct.match[0].value = {5};  // takes the memory of the erased entry
+    direct.parameters = {1};
+    ASSERT_EQ(table.insert(direct), Status::Ok);
+    EXPECT_EQ(taken(5), 10U);
 }
 
 TEST_F(Members, AnEntryOfAnAbsentMemberIsRefused) {
