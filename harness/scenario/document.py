@@ -31,20 +31,27 @@ class Document:
     def __init__(self, path: Path) -> None:
         self._path: Path | None = path
         self._root: Any = _parse(path)
+        self._origins: Mapping[Location, Location] = {}
         self.values: dict[str, Any] = _plain(self._root)
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any]) -> Self:
         """Return a document of values without a file; lists become tuples."""
         document = cls.__new__(cls)
-        document._path = None
+        document._path, document._origins = None, {}
         document._root = document.values = _plain(values)
         return document
 
-    def with_values(self, values: Mapping[str, Any]) -> Self:
-        """Return a document with other values; its messages name the file and lines of this document."""
+    def with_values(
+        self, values: Mapping[str, Any], origins: Mapping[Location, Location] | None = None
+    ) -> Self:
+        """Return a document with other values; its messages name the file and lines of this document.
+
+        `origins` has the location in the file of values that the file has at another location.
+        """
         document = type(self).__new__(type(self))
         document._path, document._root, document.values = self._path, self._root, dict(values)
+        document._origins = origins or {}
         return document
 
     @property
@@ -76,6 +83,10 @@ class Document:
     def _walk(self, location: Location) -> tuple[int, int]:
         node: Any = self._root
         line = 1
+        for moved, origin in self._origins.items():
+            if location[: len(moved)] == moved:
+                location = (*origin, *location[len(moved) :])
+                break
         for depth, step in enumerate(location):
             if not _has(node, step):
                 return depth, line

@@ -116,8 +116,9 @@ def read_claims(path: Path) -> ClaimFile:
             f"{path} is a scenario and has no claims",
             remedy=f"`railyard run {path}` runs it; claims have a file of their own",
         )
+    document = _completed(document)
     try:
-        settings = FileSettings.model_validate(_with_common(document.values))
+        settings = FileSettings.model_validate(document.values)
     except ValidationError as ex:
         lines = explain(document, ex, FileSettings)
         raise ScenarioError.joined([line.replace("the scenario", "the file") for line in lines]) from None
@@ -142,27 +143,75 @@ def read_claims(path: Path) -> ClaimFile:
     return ClaimFile(path, *about, files, tuple(checks), document)
 
 
-def _with_common(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with each claim completed from its check's `common`.
+def _completed(document: Document) -> Document:
+    """Return the document with whole claims.
 
+    Each claim has the keys of its check's `common`; a claim with `cases` becomes a claim for each case.
     Values that are no mappings stay unchanged, so that the schema reports them.
+
+    Raises:
+        ScenarioError: A case has faults.
     """
-    checks = values.get("checks")
+    checks = document.values.get("checks")
     if not isinstance(checks, dict):
-        return dict(values)
-    completed = {}
+        return document
+    completed, faults = {}, list[str]()
+    origins: dict[Location, Location] = {}
     for name, check in checks.items():
-        common, claims = (
-            (check.get("common", {}), check.get("claims")) if isinstance(check, dict) else ({}, None)
-        )
+        claims = check.get("claims") if isinstance(check, dict) else None
+        common = check.get("common", {}) if isinstance(check, dict) else {}
         if isinstance(common, dict) and isinstance(claims, dict):
-            whole = {
-                key: {**common, **claim} if isinstance(claim, dict) else claim
-                for key, claim in claims.items()
-            }
+            whole: dict[str, Any] = {}
+            at = ("checks", name, "claims")
+            for key, claim in claims.items():
+                try:
+                    for slug, own in _by_case(key, {**common, **claim} if isinstance(claim, dict) else claim):
+                        if slug in whole:
+                            raise RailyardError(
+                                f"two claims have the name {slug!r}", remedy="put a {placeholder} in the name"
+                            )
+                        whole[slug] = own
+                        origins |= {(*at, slug): (*at, key)} if slug != key else {}
+                except RailyardError as ex:
+                    faults.append(str(relocated(document, (*at, key), ex)))
             check = {**check, "claims": whole}
         completed[name] = check
-    return {**values, "checks": completed}
+    if faults:
+        raise ScenarioError.joined(faults)
+    return document.with_values({**document.values, "checks": completed}, origins)
+
+
+def _by_case(name: str, claim: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and values of a claim, or of each of its cases."""
+    cases = claim.get("cases") if isinstance(claim, dict) else None
+    if not isinstance(cases, tuple) or not all(isinstance(case, dict) for case in cases):
+        yield name, claim
+        return
+    for case in cases:
+        own = {**claim, **{key: value for key, value in case.items() if key in ClaimSettings.model_fields}}
+        del own["cases"]
+        for key in case:
+            if key not in ClaimSettings.model_fields and f"{{{key}" not in f"{name}{own}":
+                raise RailyardError(
+                    f"a case of {name!r} has {key!r}, which is neither a key of a claim nor a placeholder",
+                    remedy=suggestion(key, ClaimSettings.model_fields),
+                )
+        try:
+            yield _filled(name, case), _filled(own, case)
+        except (LookupError, ValueError) as ex:
+            raise RailyardError(
+                f"a case of {name!r} has no value for the placeholder {ex}",
+                remedy="give each case a value for every {placeholder}",
+            ) from None
+
+
+def _filled(value: Any, words: Mapping[str, Any]) -> Any:
+    """Return a value with placeholders in its texts replaced by words, as `str.format` does."""
+    if isinstance(value, str):
+        return value.format_map(words)
+    if isinstance(value, dict):
+        return {key: _filled(item, words) for key, item in value.items()}
+    return tuple(_filled(item, words) for item in value) if isinstance(value, tuple) else value
 
 
 def _check(

@@ -60,6 +60,9 @@ _Files = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 
+# In a claim with cases, the name has placeholders of the cases in braces.
+_ClaimName = Annotated[Name, WithJsonSchema({"type": "string", "pattern": r"^[a-z0-9{][^ ]*$"})]
+
 _Function = Annotated[str, Field(pattern=r"^(.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*$")]
 
 
@@ -113,6 +116,8 @@ class ClaimSettings(Model):
         reason: Reason of the difference, or basis of the claim.
         value: Expression over the check's figures; else the figure with the claim's name.
         mutation: A change that must turn the verdict; optional only for `kind: identity`.
+        cases: A claim for each case: its keys of a claim replace those given here, and its other values the
+            {placeholders} in the claim's name and texts.
     """
 
     text: str
@@ -126,6 +131,7 @@ class ClaimSettings(Model):
     reason: str = ""
     value: str = ""
     mutation: MutationSettings | None = None
+    cases: tuple[Mapping[str, Any], ...] = ()
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -175,7 +181,7 @@ class CheckSettings(Model):
     derive: _Function | None = None
     picture: _Function | None = None
     common: Mapping[str, Any] = Field(default_factory=dict)
-    claims: Mapping[Name, ClaimSettings] = Field(default_factory=dict)
+    claims: Mapping[_ClaimName, ClaimSettings] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -50,6 +50,40 @@ def test_figures_become_intervals(tmp_path: Path, text: str, paper: object, hold
     assert (claim.kind, claim.place, claim.paper, claim.holds) == (Kind.stated, "§1", paper, holds)
 
 
+CASES = """{text: "{nodes:,} nodes, {kind_of}", unit: "{kind_of}", cases: [
+  {nodes: 1024, kind_of: links, paper: 6}, {nodes: 2048, kind_of: ports, paper: 7, holds: [7, 8]}]}"""
+
+
+def test_a_claim_with_cases_becomes_a_claim_for_each(tmp_path: Path):
+    path = tmp_path / "one.yaml"
+    path.write_text(f"{HEAD}      '{{kind_of}}-{{nodes}}': {CASES}\n      one: {{text: one, paper: 1}}\n")
+    links, ports, last = read_claims(path).checks[0].claims
+    assert (links.name, links.text, links.unit) == ("links-1024", "1,024 nodes, links", "links")
+    assert (ports.name, ports.text, ports.unit) == ("ports-2048", "2,048 nodes, ports", "ports")
+    assert (links.holds, ports.paper, ports.holds) == (Interval(6, 6), Interval(7, 7), Interval(7, 8))
+    assert (last.name, links.kind, links.place) == ("one", Kind.stated, "§1")
+
+
+@pytest.mark.parametrize(
+    ("claim", "told"),
+    [
+        ('"{n}": {text: "{m}", paper: 1, cases: [{n: a}]}', "has no value for the placeholder 'm'"),
+        ("a: {text: a, paper: 1, cases: [{pper: 1}]}", "has 'pper', which is neither a key of a claim"),
+        ('a: {text: "{n}", paper: 1, cases: [{n: 1}, {n: 2}]}', "two claims have the name 'a'"),
+        ('"a{n}": {text: a, papr: 1, cases: [{n: 1}]}', "unknown key 'papr' in checks.some.claims.a1"),
+        ('"a{n}": {text: a, cases: [{n: 1}, {n: 2, paper: no}]}', "give `paper:` a number"),
+        ("a: {text: a, paper: 1, cases: 3}", "checks.some.claims.a.cases: 3 is not a list"),
+    ],
+)
+def test_faults_of_cases_have_file_line_and_remedy(tmp_path: Path, claim: str, told: str):
+    path = tmp_path / "one.yaml"
+    path.write_text(f"{HEAD}      {claim}\n")
+    with pytest.raises(ScenarioError) as caught:
+        read_claims(path)
+    assert told in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:9: ")
+
+
 def test_a_study_becomes_checks(study: Path):
     file = read_claims(study)
     mesh, ring = file.checks
