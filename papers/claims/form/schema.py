@@ -120,7 +120,7 @@ class ClaimSettings(Model):
             {placeholders} in the claim's name and texts.
     """
 
-    text: str
+    text: str = ""
     kind: Literal["stated", "derived", "fitted", "identity", "recalled"] | None = None
     place: str = ""
     unit: str = ""
@@ -135,6 +135,8 @@ class ClaimSettings(Model):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        if not self.text:
+            raise ValueError("`text:` is missing: the quantity, in words")
         if self.kind is None:
             raise ValueError("`kind:` is missing: stated, derived, fitted, identity or recalled")
         if not self.place:
