@@ -12,10 +12,7 @@ from math import nan
 
 from emulation.testbed import Testbed
 from harness.run.observation.values import Observation
-from harness.run.prepare import prepare
-from harness.run.runner import observe
-from harness.scenario.document import Document
-from harness.scenario.loader import read
+from papers.claims.runs import ran
 
 __all__ = ["BIN_US", "shares_over_time"]
 
@@ -24,6 +21,15 @@ BIN_US = 4
 SLOW_LINK = "npu0-npu1"
 # Fewest frames in a bin for a meaningful share: almost half of the frames that npu0 can send in a bin.
 FEWEST_FRAMES = 40
+
+_SCENARIO = """\
+topology: {{name: full-mesh, dims: [4, 4], lane_rate_gbps: 100}}
+routing: {{strategy: {strategy}, weights: oblivious}}
+collective:
+  {{kind: broadcast, algorithm: direct, members: [npu0, npu5], elements: {elements}, payload_bytes: 4096}}
+faults:
+  - {{at_us: {onset_us}, link: {link}, event: rate, percent: {percent}}}
+"""
 
 
 def shares_over_time(
@@ -47,27 +53,9 @@ def shares_over_time(
         clear_us: virtual time at which the link has its full rate again; None: it remains slow.
         until_us: end of the last bin; a multiple of BIN_US.
     """
-    faults = [{"at_us": onset_us, "link": SLOW_LINK, "event": "rate", "percent": percent}]
-    if clear_us is not None:
-        faults.append({"at_us": clear_us, "link": SLOW_LINK, "event": "clear"})
-    (ready,) = prepare(
-        *read(
-            Document.of_values(
-                {
-                    "name": "shares",
-                    "topology": {"name": "full-mesh", "dims": [4, 4], "lane_rate_gbps": 100},
-                    "routing": {"strategy": strategy, "weights": "oblivious"},
-                    "collective": {
-                        "kind": "broadcast",
-                        "algorithm": "direct",
-                        "members": ["npu0", "npu5"],
-                        "elements": elements,
-                        "payload_bytes": 4096,
-                    },
-                    "faults": faults,
-                }
-            )
-        )
+    clear = "" if clear_us is None else f"  - {{at_us: {clear_us}, link: {SLOW_LINK}, event: clear}}\n"
+    text = _SCENARIO.format(
+        strategy=strategy, elements=elements, onset_us=onset_us, link=SLOW_LINK, percent=percent
     )
     counts: list[dict[str, int]] = []
 
@@ -80,7 +68,7 @@ def shares_over_time(
 
         testbed.at(0, sample)
 
-    observation = observe(ready, 1, look)
+    ((_, observation),) = ran(text + clear, look=look).values()
     bins = [{name: after[name] - before[name] for name in after} for before, after in pairwise(counts)]
     shares = [
         frames[SLOW_LINK] / sum(frames.values()) if sum(frames.values()) >= FEWEST_FRAMES else nan
