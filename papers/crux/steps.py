@@ -12,16 +12,18 @@ to another on one path; the measure is the share of time that accelerators compu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
 from controller.jobs import (
     Job,
     Schedule,
+    best_cut,
     compress,
     contention,
+    cut_weight,
+    has_inversion,
+    intensity,
     least_congested,
     priorities,
     ranking,
@@ -29,30 +31,19 @@ from controller.jobs import (
 )
 from controller.jobs.optimal import every_choice, every_order
 from controller.jobs.schedulers import levels_by_rank, link_usage
+from papers.claims import Measured, Progress, Values, over_seeds
 from papers.flow_level.rates import Floats
 
-__all__ = ["AGGREGATION", "Reached", "drawn", "reached"]
+__all__ = [
+    "AGGREGATION",
+    "drawn",
+    "reached",
+    "measure_compression",
+    "measure_paths",
+    "measure_steps",
+]
 
 AGGREGATION = 2
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """Utilisation if Crux decides one step and all other steps are optimal, as a share of the optimum.
-
-    Attributes:
-        paths: Crux chooses the paths.
-        priorities: Crux chooses the priorities.
-        compression: Crux compresses the priorities to levels.
-        first: The first jobs get a level each, and all other jobs the last level; for comparison with
-            `compression`.
-    """
-
-    paths: float
-    priorities: float
-    compression: float
-    first: float
 
 
 def drawn(rng: np.random.Generator, number: int = 5) -> tuple[list[Job], Floats]:
@@ -74,7 +65,7 @@ def drawn(rng: np.random.Generator, number: int = 5) -> tuple[list[Job], Floats]
     return jobs, np.ones(2 * tors * AGGREGATION)
 
 
-def reached(jobs: Sequence[Job], rates: Floats, levels: int, seconds: float = 15.0) -> Reached:
+def reached(jobs: Sequence[Job], rates: Floats, levels: int, seconds: float = 15.0) -> dict[str, float]:
     """Return the shares of the optimum; try all paths and orders, and all compressions of the best order.
 
     Args:
@@ -82,6 +73,12 @@ def reached(jobs: Sequence[Job], rates: Floats, levels: int, seconds: float = 15
         rates: rates of the links.
         levels: number of levels to which priorities are compressed.
         seconds: simulated time.
+
+    Returns:
+        Utilisation if Crux decides one step and all other steps are optimal, as a share of the optimum:
+        `paths`, Crux chooses the paths; `priorities`, Crux chooses the priorities; `compression`, Crux
+        compresses the priorities to levels; `first`, for comparison with `compression`, the first jobs get a
+        level each, and all other jobs the last level.
     """
     number = len(jobs)
 
@@ -113,4 +110,75 @@ def reached(jobs: Sequence[Job], rates: Floats, levels: int, seconds: float = 15
     most = max(worth(Schedule.of(choices[at], taken)) for taken in valid)
     packed = worth(Schedule.of(choices[at], compress(graph, levels))) / most
     first = worth(Schedule.of(choices[at], levels_by_rank(placed, levels))) / most
-    return Reached(paths, by_priority, packed, first)
+    return {"paths": paths, "priorities": by_priority, "compression": packed, "first": first}
+
+
+def measure_paths(note: Progress, draws: int = 200, turned: bool = False) -> Values:
+    """Count draws in which two of the most intensive jobs share a link.
+
+    A draw has twice as many jobs as disjoint paths; the more intensive half of the jobs counts. A job takes
+    the path least loaded by earlier jobs. `turned` gives the least intensive jobs the first choice.
+    """
+    rng = np.random.default_rng(1)
+    met = 0
+    for draw in range(draws):
+        note("paths", draw / draws)
+        ways = int(rng.integers(2, 9))
+        paths = np.array([[[spine, ways + spine] for spine in range(ways)]])
+        jobs = [
+            Job(f"job{n}", int(2 ** rng.integers(3, 9)), rng.uniform(0.2, 2), rng.uniform(0.1, 1, 1), paths)
+            for n in range(2 * ways)
+        ]
+        rates = np.ones(2 * ways)
+        value = np.array([intensity(job, np.zeros(1, np.int64), rates) for job in jobs])
+        order = ranking(value).tolist()
+        choices = least_congested(jobs, order[::-1] if turned else order, rates)
+        met += len({int(choices[number][0]) for number in order[:ways]}) < ways
+    return {"met": float(met)}
+
+
+def measure_compression(
+    note: Progress, draws: int = 200, turned: bool = False, crude: bool = False
+) -> Values:
+    """Compress priorities on random contention graphs; measure the cut weight in percent of the best cut.
+
+    Args:
+        note: progress callback.
+        draws: number of graphs.
+        turned: reverse the levels.
+        crude: separate only the job of highest priority from the rest.
+    """
+    rng = np.random.default_rng(1)
+    shares, inverted = [], 0
+    for draw in range(draws):
+        note("graphs", draw / draws)
+        number, levels = int(rng.integers(3, 9)), int(rng.integers(2, 5))
+        uses = rng.random((number, 6)) < rng.uniform(0.2, 0.5)
+        order = rng.permutation(number)
+        weights = contention(uses, order, rng.uniform(0.1, 10, number))
+        result = compress(weights, levels)
+        if turned:
+            result = result.max() - result
+        if crude:
+            result = (np.arange(number) != order[0]).astype(np.int64)
+        inverted += has_inversion(weights, result)
+        most = cut_weight(weights, best_cut(weights, levels))
+        shares.append(cut_weight(weights, result) / most if most else 1.0)
+    mean = f"mean {100 * float(np.mean(shares)):.2f} %"
+    return {"inverted": float(inverted), "least-cut": Measured(100 * min(shares), detail=mean)}
+
+
+def measure_steps(note: Progress, jobs: int = 4, levels: int = 2, cases: int = 20) -> Values:
+    """Measure the work with one step by Crux and the other steps optimal, as a share of the optimum."""
+    rng = np.random.default_rng(1)
+    result = []
+    for case in range(cases):
+        note(f"case {case + 1} of {cases}", case / cases)
+        some, rates = drawn(rng, jobs)
+        result.append(reached(some, rates, levels))
+    values: dict[str, Measured | float] = {}
+    for name in result[0]:
+        shares = [100 * item[name] for item in result]
+        words = f"mean {np.mean(shares):.2f} %, least {min(shares):.2f} %"
+        values[name] = over_seeds(shares, words) if cases >= 10 else Measured(float(np.median(shares)))
+    return values

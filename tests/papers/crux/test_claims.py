@@ -8,7 +8,7 @@ import pytest
 from papers.claims import Kind, Measured, passed, rows_of, verdict
 from papers.crux.figures.jobs import measure_trace
 from papers.crux.figures.model import measure_intensity
-from papers.crux.figures.steps import measure_compression, measure_paths, measure_steps
+from papers.crux.steps import measure_compression, measure_paths, measure_steps
 from tests.papers.checks import checks, turns_of
 
 CHECKS = checks("crux")
