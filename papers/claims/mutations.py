@@ -10,11 +10,11 @@ from typing import final
 
 from harness.sweeps.worker_processes import Done
 from papers.claims.check import Check, Row, judged
-from papers.claims.claim import Claim, Measured, Mutation, Verdict, verdict
+from papers.claims.claim import Measured, Mutation, Verdict, verdict
 from papers.claims.figures.functions import called
 from papers.claims.runner import Finished, Job, Runner
 
-__all__ = ["Turn", "changed", "jobs_of", "mutated", "turns_everywhere"]
+__all__ = ["Turn", "changed", "jobs_of", "mutated"]
 
 
 @final
@@ -97,12 +97,3 @@ def _turns(done: Sequence[Finished]) -> Iterator[Turn]:
 
 def _turn(row: Row, other: Row) -> Turn:
     return Turn(row, math.nan if other.measured is None else other.measured.value, other.verdict)
-
-
-def turns_everywhere(claim: Claim) -> bool:
-    """Return whether a mutation of the value flips the verdict at one or both finite ends of `accepted`."""
-    mutation, accepted = claim.mutation, claim.accepted
-    if mutation is None or mutation.parameters or mutation.value:
-        return False
-    ends = [Measured(end) for end in (accepted.low, accepted.high) if abs(end) != float("inf")]
-    return bool(ends) and any(verdict(claim, changed(mutation, end)) == "unexpected" for end in ends)

@@ -20,8 +20,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import final
 
-import numpy as np
-
 from controller.jobs import SCHEDULERS
 from papers.crux.workloads import ProductionTrace, make
 from papers.flow_level.networks.pinned import Pinned
@@ -81,17 +79,6 @@ class Comparison:
     def gain(self, scheduler: str, over: str) -> float:
         """Return the relative gain in utilisation of a scheduler over another; 0.1 means 10 %."""
         return self.utilisation(scheduler) / self.utilisation(over) - 1
-
-    def slowest(self, scheduler: str) -> float:
-        """Return the largest loss of a job: 1 - throughput / throughput of the job alone."""
-        return 1 - 1 / max(job.slowdown for job in self.outcomes[scheduler].jobs)
-
-    def slowed(self, scheduler: str) -> tuple[float, float]:
-        """Return the share of jobs over 1 % slower than alone, and such jobs' share of accelerators' time."""
-        jobs = self.outcomes[scheduler].jobs
-        slow = np.array([job.slowdown > 1.01 for job in jobs])
-        held = np.array([job.npus * (job.end - job.start) for job in jobs])
-        return float(slow.mean()), float(held[slow].sum() / held.sum())
 
 
 def run(study: Study, advance: Callable[[], None] = lambda: None) -> Comparison:

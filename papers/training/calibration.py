@@ -59,10 +59,6 @@ class Case:
         return joined if len(self.dims) > 1 else f"K{joined}"
 
     @property
-    def mebibytes(self) -> float:
-        return self.elements * ELEMENT_BYTES / 2**20
-
-    @property
     def stages(self) -> int:
         """Number of consecutive stages; the sends of a stage wait for those of the stage before."""
         if self.kind == "ring":

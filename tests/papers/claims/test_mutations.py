@@ -4,8 +4,8 @@
 import pytest
 
 from harness.files import EXPERIMENTS
-from papers.claims import Check, experiment_files, named_claims, read_claims
-from papers.claims.mutations import turns_everywhere
+from papers.claims import Check, Claim, Measured, experiment_files, named_claims, read_claims, verdict
+from papers.claims.mutations import changed
 from tests.papers.checks import turns_of
 
 FILES = named_claims()
@@ -28,6 +28,15 @@ LARGE = {
 """Checks that take many minutes and up to 16 GB of memory, which no test runs."""
 
 SLOW = [name for name in CHECKS if name not in QUICK]
+
+
+def turns_everywhere(claim: Claim) -> bool:
+    """Return whether a mutation of the value flips the verdict at one or both finite ends of `accepted`."""
+    mutation, accepted = claim.mutation, claim.accepted
+    if mutation is None or mutation.parameters or mutation.value:
+        return False
+    ends = [Measured(end) for end in (accepted.low, accepted.high) if abs(end) != float("inf")]
+    return bool(ends) and any(verdict(claim, changed(mutation, end)) == "unexpected" for end in ends)
 
 
 @pytest.mark.parametrize("name", FILES)
