@@ -54,7 +54,6 @@ class Check:
     Attributes:
         name: slug of the check, by which a command selects it.
         title: quantity that is checked, in words.
-        claims: the claims.
         source: model or scenario that gives the figures.
         long: whether the check takes minutes; it then runs only on request.
         alone: whether no other task may run at the same time.

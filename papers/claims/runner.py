@@ -107,7 +107,6 @@ class Runner:
         Jobs whose check is `alone` wait until all jobs before them have been yielded, and run by themselves.
 
         Args:
-            jobs: the jobs.
             stop: returns True to stop; the remaining jobs are not yielded.
             note: called with each finished task.
         """

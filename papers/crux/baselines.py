@@ -32,7 +32,6 @@ def baselines(
     """Return rotations and gain in CASSINI's example; Sincronia's order, and its worst ratio to the best.
 
     Args:
-        note: progress callback.
         apart: put the two jobs of CASSINI's example on different links.
         rotated: apply the rotation.
         by_size: order coflows by their size instead of BSSI.

@@ -143,7 +143,6 @@ def measure_compression(
     """Compress priorities on random contention graphs; measure the cut weight in percent of the best cut.
 
     Args:
-        note: progress callback.
         draws: number of graphs.
         turned: reverse the levels.
         crude: separate only the job of highest priority from the rest.

@@ -120,7 +120,6 @@ def beside(jobs: Sequence[Job], rates: Floats, scheduler: Scheduler, seconds: fl
         rates: capacities of links.
         scheduler: scheduler to run.
         seconds: simulated time of each draw.
-        draws: number of draws.
     """
     gpus = np.array([job.gpus for job in jobs], float)
     shares, lengths = [], []
@@ -151,7 +150,6 @@ def compared(
         name: key of CASES.
         schedulers: keys of SCHEDULERS.
         seconds: simulated time of each draw.
-        draws: number of draws.
         wider: factor of the width of the uplinks.
     """
     jobs, rates = case(name, wider)

@@ -97,11 +97,9 @@ def training(
     """Return a job that computes and then exchanges gradients in rings through its servers.
 
     Args:
-        name: name of the job.
         npus: number of NPUs; with a single server or less, the job sends nothing.
         kind: iteration of the model.
         arrival: time of arrival in seconds.
-        iterations: number of iterations.
         held: seconds after which the job leaves even if its work is not done; None: no limit.
     """
     sending = kind.share * kind.seconds

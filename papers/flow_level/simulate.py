@@ -35,8 +35,6 @@ class Record:
     """Times of an ended job, in seconds.
 
     Attributes:
-        name: name of the job.
-        npus: number of NPUs of the job.
         arrival: time of arrival.
         start: time at which the job gets its NPUs.
         end: time at which the job leaves.

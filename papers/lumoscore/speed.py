@@ -63,7 +63,6 @@ class Cluster:
     """Planning times on a cluster of one size.
 
     Attributes:
-        pods: number of Pods.
         changes: changes by kind.
         exact: seconds of the method exact for the change of one job; None: not run, or above EXACT_LIMIT_S.
     """
@@ -98,7 +97,6 @@ def measure(pods: int, seeds: int = SEEDS, changes: int = CHANGES, *, exact: boo
     """Measure a cluster; the result is cached.
 
     Args:
-        pods: number of Pods.
         seeds: number of seeds; each gives one change of every kind but Change.job.
         changes: number of changes of one job for each seed.
         exact: measure the method exact, an integer program, too.

@@ -85,13 +85,11 @@ class Cluster:
     does not give the rest.
 
     Attributes:
-        gpus: number of GPUs.
         domain: GPUs of a domain.
         rates: bandwidths of a GPU.
         peak: operations a second of a GPU.
         sustained: share of the peak that a GPU sustains.
         memory: bytes of a GPU's memory.
-        gradient_bytes: bytes of a gradient.
         hidden: share of the last backward pass that overlaps with the AllReduce of gradients.
         chunks: groups of layers in a pipeline stage; they divide its idle time.
         recomputed: activations are recomputed in the backward pass instead of kept.

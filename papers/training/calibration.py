@@ -106,7 +106,6 @@ def predicted_us(case: Case, rate_bps: int, latency: float) -> float:
     """Return the predicted time of a case, in microseconds.
 
     Args:
-        case: the case.
         rate_bps: rate of each link in each direction.
         latency: latency of a stage, in microseconds.
     """
@@ -128,7 +127,6 @@ def compare(cases: Sequence[Case] = CASES, seed: int = 1, latency: float | None 
     """Emulate each case, and yield its predicted and its emulated time.
 
     Args:
-        cases: the cases.
         seed: seed of the emulation.
         latency: latency of a stage, in microseconds; fitted to the first case if None.
 

@@ -96,7 +96,6 @@ class Interconnect:
     A resource is a group of an NPU's lanes with a common load, such as its lanes to switches of the rack.
 
     Attributes:
-        name: name of the interconnect.
         lanes: lanes of an NPU, by name of the resource.
         ways: routes for a stage of a collective, by dimension; data are split over them.
         sizes: number of nodes of a line, by dimension.

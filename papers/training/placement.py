@@ -51,7 +51,6 @@ class Placement:
     """Placement of a layout: the dimensions along which each group lies.
 
     Attributes:
-        layout: the layout.
         order: axes, innermost first.
         groups: group of each axis.
         replicas: group of NPUs that hold equal dense weights.

@@ -73,7 +73,6 @@ class Model:
     Attributes:
         name: key of MODELS.
         title: name as printed.
-        layers: number of layers.
         hidden: width of a token's activations.
         ffn: inner width of an expert, or of the feed-forward part.
         heads: number of attention heads.

@@ -52,7 +52,6 @@ def carry_out(task: Task, note: Callable[[str, str, float], None] | None = None)
     """Run a task and return the text of its result file, where key `trouble` holds an error of the input.
 
     Args:
-        task: the task.
         note: called with the task's name, the current activity and the share done.
     """
     if isinstance(task, RunTask):

@@ -54,7 +54,6 @@ def pack(file: ClaimFile, results: Path) -> dict[str, bytes]:
     """Return the contents of the files of a bundle, by name.
 
     Args:
-        file: the file of claims.
         results: folder of the results of the file of claims.
 
     Raises:

@@ -60,7 +60,6 @@ def measure_priority(note: Progress, draws: int = 30, sends: float = 2.0, more: 
     """Measure the paper's two examples of k, Crux's correction of a job's intensity, and whom k favours.
 
     Args:
-        note: progress callback.
         draws: number of random pairs of jobs; the result counts how often k favours the shorter job, and the
             job whose communication its computation does not hide.
         sends: seconds of sending of the longer job of the first example.

@@ -22,7 +22,6 @@ class _Running:
     """Progress of a job.
 
     Attributes:
-        job: the job.
         phases: routes of each phase's flows over links.
         free: number of each phase's flows without links.
         iterations: iterations left, the current one included.

@@ -24,7 +24,6 @@ class _Sending:
     """A job that sends.
 
     Attributes:
-        job: the job.
         amounts: seconds that each phase takes alone.
         duty: share of an iteration that each phase takes at the current rates.
         order: slice of the iteration that the job is in at each moment.

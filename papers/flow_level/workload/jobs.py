@@ -46,10 +46,8 @@ class Job:
     """A job: arrival, size, and the computation and phases of an iteration.
 
     Attributes:
-        name: name of the job.
         npus: number of NPUs, a rank each.
         arrival: time of arrival.
-        iterations: number of iterations.
         compute: seconds of computation of an iteration.
         phases: phases of an iteration, which send one after the other.
         overlap: share of the computation, at its end, 0 to 1, during which the phases may already send.
@@ -124,7 +122,6 @@ def experts(servers: int, group: int, shift: int) -> Pairs:
     """Return the flows of a round of an All-to-All within groups of servers.
 
     Args:
-        servers: number of servers.
         group: number of servers of a group.
         shift: number of the round: each server sends to the server `shift` positions on in its group,
             cyclically.

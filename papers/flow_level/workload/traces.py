@@ -61,9 +61,7 @@ class Entry(BaseModel):
     Attributes:
         job: name of the job.
         arrival: time of arrival in seconds.
-        npus: number of NPUs.
         seconds: running time if nothing slows the job down.
-        iterations: number of iterations.
         stages: number of pipeline stages.
         group: number of NPUs that exchange experts' tokens.
         gradients: share of an iteration during which gradients are sent.
@@ -111,7 +109,6 @@ class Workload:
     """Distributions of a trace; the times between arrivals are exponential.
 
     Attributes:
-        jobs: number of jobs.
         npus: number of NPUs of the cluster.
         load: mean share of the NPUs that the jobs would keep busy if nothing slowed them down. The load of a
             trace of 1,000 jobs may differ by a fifth, since few long jobs make up most of it. The default

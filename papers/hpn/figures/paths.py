@@ -39,7 +39,6 @@ def path_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: int 
     """Count the uplinks reached by values of the header field lb, and the frames on the path of the search.
 
     Args:
-        note: progress callback.
         port_bit: bit of lb by which the NIC chooses a port.
         planes: planes of the Pod.
         beside: difference between the lb of frames and the lb of the search.

@@ -37,7 +37,6 @@ def run_decomposition(note: Progress, draws: int = 1000, *, upper: bool = False)
     the whole's divided by the number of parts and rounded.
 
     Args:
-        note: progress callback.
         draws: number of random demands; a fifth of the matrices A are split over spines.
         upper: take the upper triangle as A, and split A over spines by division that rounds down.
     """
@@ -87,7 +86,6 @@ def run_realisable(
     """Measure the share of demands realised whole by cross wiring, if demands use every port.
 
     Args:
-        note: progress callback.
         draws: number of demands; uniform wiring is measured on every second demand, with few Pods.
         wiring: wiring that is measured as cross wiring.
         baseline: wiring that is measured as uniform wiring.
@@ -144,7 +142,6 @@ def run_ports(note: Progress, draws: int = 200, *, dark: bool = False, broken: b
     permutations, and maps with a missing cross-connect that the check refuses.
 
     Args:
-        note: progress callback.
         draws: number of plans.
         dark: remove a cross-connect before ports are counted.
         broken: remove a cross-connect before the check.

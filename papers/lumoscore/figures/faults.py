@@ -25,7 +25,6 @@ def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bo
     Pairs of optical switches, one spine's links to a Pod, or single ports fail.
 
     Args:
-        note: progress callback.
         draws: number of draws; a fifth as many for single ports.
         trimmed: compare with the demand that the working ports can serve, instead of the whole demand.
         keep: plan again from the plan after the failure, instead of from the plan before.

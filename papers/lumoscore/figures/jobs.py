@@ -27,7 +27,6 @@ def run_jobs(note: Progress, seeds: int = SEEDS, fabric: str = "", jobs: int = 1
     """Measure mean completion times on all fabrics; a trace for each seed.
 
     Args:
-        note: progress callback.
         seeds: number of traces.
         fabric: fabric that replaces every fabric but the ideal; empty: none.
         jobs: jobs of a trace.

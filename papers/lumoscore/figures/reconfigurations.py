@@ -31,7 +31,6 @@ def run_reconfigurations(
     """Measure the circuits that a change creates, divided by the fewest possible (by integer program).
 
     Args:
-        note: progress callback.
         seeds: number of seeds; the value of a seed is a mean over shapes.
         draws: number of draws of two pairs of switches.
         shapes: Pods, spines and ports a spine; empty: SMALL.
@@ -79,7 +78,6 @@ def run_leaves(
     """Return the loads of links from leaves to spines under demands that use every link.
 
     Args:
-        note: progress callback.
         draws: number of demands for each number of links.
         pod_centric: use the Pod-centric split in place of the leaf-centric split.
         leaf_centric: use the leaf-centric split in place of the Pod-centric split.

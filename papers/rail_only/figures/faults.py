@@ -22,7 +22,6 @@ def faults(note: Progress, bare: str = "rail", file: str = _SPARES) -> Values:
     """Measure the percentage of correct arrays after failures of a rail switch, a GPU and a domain.
 
     Args:
-        note: progress callback.
         bare: variant without spares that counts the GPUs cut off.
         file: scenario with spares.
     """

@@ -82,7 +82,6 @@ def collectives(
     """Return the slowdown of All-to-All without spines, and the NICs' share of AllReduce, in percent.
 
     Args:
-        note: progress callback.
         domain: GPUs of a domain.
         large: GPUs of a large domain.
         inside: GPUs of a domain, for the NICs' share.

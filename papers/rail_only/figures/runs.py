@@ -54,7 +54,6 @@ def alltoall(
     """Compare All-to-All's slowdown without spines with the paper's equations; count frames across rails.
 
     Args:
-        note: progress callback.
         domains: number of domains of eight GPUs.
         sizes: KiB of the message of each pair.
         overlap: a slice does not wait for other slices between phases.

@@ -114,7 +114,6 @@ def placements(
     """Count frames across rails in training jobs, and the percentage of GPU pairs without or with TP traffic.
 
     Args:
-        note: progress callback.
         experts: run an All-to-All among all GPUs instead of the jobs.
         algorithm: collectives of TP and DP, for the percentages on 3,072 GPUs.
         grid: sizes of TP, DP and PP, for the percentages with `algorithm`.

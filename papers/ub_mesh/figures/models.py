@@ -79,7 +79,6 @@ def cost_figures(
     """Return the networks' shares of the cost, CapEx ratios, the OpEx saved, and the cost-efficiency.
 
     Args:
-        note: progress callback.
         clos_share: the network's share of the cost of x64T Clos, to fit prices.
         ub_mesh_share: the network's share of the cost of UB-Mesh, to fit prices.
         stages: stages of HRS above the racks of 2D-FM.
@@ -119,7 +118,6 @@ def availability(note: Progress, lanes: int = 64, uplink_lanes: int = 16, repair
     """Return availability in percent, failures a year and hours between failures of x64T Clos and UB-Mesh.
 
     Args:
-        note: progress callback.
         lanes: lanes of an NPU on the Clos.
         uplink_lanes: lanes of an NPU out of its rack on UB-Mesh.
         repairs: factor of the time of repairs.

@@ -88,7 +88,6 @@ def recovery(
     """Compare direct notification with flooding after link failures in a rack: nodes, messages and times.
 
     Args:
-        note: progress callback.
         mode: mode to run as direct notification.
         detours: hops above the fewest, up to which sources use paths.
         processing: processing time of a node in µs, for the delay of direct notification.

@@ -35,7 +35,6 @@ def spare_ways(note: Progress, watched: str = _SPARE, *, failed: bool = True) ->
     """Measure the paths of a rack with a backup NPU: hops to it, paths through it, unreachable endpoints.
 
     Args:
-        note: progress callback.
         watched: node for which the paths through it are counted.
         failed: whether the backup NPU has replaced a failed NPU.
     """
@@ -74,7 +73,6 @@ def spare_takeover(note: Progress, seed: int = 1, migrate_us: float = 1.0) -> Va
     """Run an AllReduce that loses an NPU: count correct arrays and transit frames; time the takeover in µs.
 
     Args:
-        note: progress callback.
         seed: seed of the healthy run, whose result must be the same.
         migrate_us: time to move the NPU's work to the backup NPU, in µs.
     """

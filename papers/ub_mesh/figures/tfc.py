@@ -34,7 +34,6 @@ def turn_rules(
     """Count the paths, VLs, dependencies and cycles of full meshes under turn rules.
 
     Args:
-        note: progress callback.
         rules: turn rules for all paths of up to three hops in a mesh of `size` x `size`.
         size: NPUs of a board, and boards of a rack.
         mesh: dimensions of the mesh whose shortest paths take the dimensions in any order.

@@ -89,7 +89,6 @@ def training_bandwidth(note: Progress, lane_gbps: float = 100.0, traded: str = "
     """Return the gains of more lanes out of the rack under both readings, and the best numbers of lanes.
 
     Args:
-        note: progress callback.
         lane_gbps: rate of a lane.
         traded: ending of the names of variants that take uplink lanes from the lanes to peers.
     """
