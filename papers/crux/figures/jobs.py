@@ -13,8 +13,6 @@ from papers.crux.study import Comparison, Study, run
 from papers.crux.testbed import CASES, compared
 from papers.crux.workloads import ProductionTrace
 
-__all__ = ["measure_testbed", "measure_trace", "trace_picture", "two_weeks_picture"]
-
 # Case -> its part of a figure's name.
 _TESTBED = {
     "GPT on 32, 2 BERTs on 8": "two",

@@ -18,8 +18,6 @@ from papers.claims import Measured, Progress, Values, over_seeds
 from papers.crux.contended import Setting, works
 from papers.crux.pair import contention, fitted_share
 
-__all__ = ["measure_contended", "measure_intensity", "measure_pair", "measure_priority"]
-
 
 def measure_intensity(note: Progress, draws: int = 20, rate: float = 1.0, iterations: int = 1000) -> Values:
     """Measure intensity on cases solved by hand, and compare transmitted intensity with work (Theorem 1)."""

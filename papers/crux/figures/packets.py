@@ -8,8 +8,6 @@ from harness.run.observation.values import JobReport, Observation
 from papers.claims import Measured, Progress, Values
 from papers.claims.runs import observed
 
-__all__ = ["packet_profiling"]
-
 _SCENARIO = "18_priorities/scenario.yaml"
 
 

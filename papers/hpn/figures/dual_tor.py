@@ -23,8 +23,6 @@ from topologies import hpn
 if TYPE_CHECKING:
     Usage = Mapping[str, tuple[LinkUsage, LinkUsage]]
 
-__all__ = ["failures", "lacp", "share"]
-
 _RAILS = 8
 _NIC_GBPS = 400
 # Times in microseconds: failure and repair of a cable of gpu0, and windows of measurement.

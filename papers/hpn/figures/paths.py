@@ -22,15 +22,6 @@ from papers.hpn.plot import plot_svg
 from topologies import HOST_PORT, End, hpn
 from topologies.families.hpn.shape import planned
 
-__all__ = [
-    "four_allreduces",
-    "four_allreduces_packets",
-    "idle_downlinks",
-    "path_search",
-    "picture",
-    "polarisation",
-    "port_imbalance",
-]
 _UPLINKS = 60
 _SEEDS = range(10)
 

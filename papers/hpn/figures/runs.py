@@ -10,8 +10,6 @@ from harness.run.observation.values import Observation
 from harness.run.prepare import Prepared
 from papers.claims.runs import ran
 
-__all__ = ["small"]
-
 _SCENARIO = """
 {topology}
 collective:

@@ -17,8 +17,6 @@ from topologies import Fabric, NodeKind, dcn_plus, hpn
 from topologies.model.checks import lane_audit, problems
 from topologies.model.places import nic_ports, plane_of
 
-__all__ = ["choice_points", "choices", "left_their_plane", "planes", "sizes"]
-
 
 def sizes(note: Progress, more: bool = False) -> Values:
     """Build HPN's fabric at full size, and count the fabric's nodes, ports and lanes."""

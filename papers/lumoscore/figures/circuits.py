@@ -22,8 +22,6 @@ from papers.lumoscore.load import feasible, full
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["SEED", "run_decomposition", "run_ports", "run_realisable"]
-
 
 # First seed of random demands; no other measurement or test uses these seeds.
 SEED = 24110

@@ -12,8 +12,6 @@ from papers.claims.runs import observed
 from papers.lumoscore.figures.circuits import SEED
 from papers.lumoscore.load import feasible, full
 
-__all__ = ["run_left", "run_light"]
-
 _SCENARIO = "15_circuits/faults.yaml"
 
 _KINDS = {"pairs": "pairs of optical switches", "spine": "a spine", "ports": "one port in twenty"}

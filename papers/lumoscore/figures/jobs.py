@@ -10,8 +10,6 @@ from papers.flow_level.plot import plot_svg
 from papers.flow_level.study import SIX, Comparison, Study, run
 from papers.flow_level.workload.traces import Workload
 
-__all__ = ["picture", "run_jobs"]
-
 SEEDS = 10
 
 # Fabrics by growing mean completion time in the released logs.

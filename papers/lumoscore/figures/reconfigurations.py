@@ -18,8 +18,6 @@ from papers.lumoscore.figures.circuits import SEED
 from papers.lumoscore.load import full
 from papers.lumoscore.ratios import SMALL, Method, full_ratios, ratios, two_pairs
 
-__all__ = ["run_leaves", "run_reconfigurations"]
-
 
 def run_reconfigurations(
     note: Progress,

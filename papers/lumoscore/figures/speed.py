@@ -10,8 +10,6 @@ from papers.lumoscore.plot import growth_svg
 from papers.lumoscore.published import AUTHORS_EXACT, PODS, Change
 from papers.lumoscore.speed import Cluster, clusters, growth
 
-__all__ = ["picture", "planning_time", "values"]
-
 
 def planning_time(note: Progress, repeats: int = 1, power: int = 0) -> Values:
     """Measure the seconds to plan circuits on clusters of 16 to 256 Pods; `values` explains the arguments."""

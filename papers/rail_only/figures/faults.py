@@ -6,8 +6,6 @@ from __future__ import annotations
 from papers.claims import Measured, Progress, Values
 from papers.claims.runs import observed
 
-__all__ = ["faults"]
-
 _SPARES = "13_rail_faults/scenario.yaml"
 _BARE = "13_rail_faults/bare.yaml"
 

@@ -8,8 +8,6 @@ from papers.rail_only import parts as bill
 from papers.rail_only.collectives import A100, H100, Grid, nic_share, slowdown
 from topologies import any_to_any, rail_only
 
-__all__ = ["collectives", "counts", "fabrics", "savings"]
-
 # GPUs and radix in the rows of Table II (Rail-only).
 _SAVED = ((32768, 64), (32768, 128), (32768, 256), (65536, 64), (65536, 128), (65536, 256))
 

@@ -16,7 +16,6 @@ from papers.rail_only.collectives import Grid, Rates, alltoall_rail_only, alltoa
 if TYPE_CHECKING:
     Equation = Callable[[Grid, float, Rates], float]
 
-__all__ = ["alltoall", "gathers", "slices"]
 _ELEMENT_BYTES = 4
 
 _GATHERS = ("all-gather", "reduce-scatter", "allreduce")

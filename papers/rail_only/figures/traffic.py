@@ -16,8 +16,6 @@ from papers.claims import Measured, Progress, Values
 from papers.claims.runs import observed
 from topologies import HOST_PORT, End, Fabric, NodeKind, rail_only, rail_optimised
 
-__all__ = ["placements", "pxn"]
-
 # Megatron-LM's 1T: TP 8, DP 6 and PP 64 on 3,072 GPUs, the paper's number of GPUs (section III-A).
 _LARGE = (8, 6, 64)
 

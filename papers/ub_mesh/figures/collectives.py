@@ -25,16 +25,6 @@ from harness.run.prepare import Prepared
 from papers.claims import Measured, Progress, Values
 from papers.claims.runs import Runs, ran, right
 
-__all__ = [
-    "all_to_all",
-    "allreduce_balance",
-    "allreduce_board",
-    "allreduce_rack",
-    "moe_dispatch",
-    "rings_borrow",
-    "rings_figures",
-]
-
 _K8 = """\
 topology: {{name: full-mesh, dims: [{nodes}]}}
 collective: {{elements: 1048576, payload_bytes: 4096}}

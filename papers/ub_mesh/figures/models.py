@@ -12,8 +12,6 @@ from papers.ub_mesh.networks import CLOS_LANES, clos, one_d_a, saved, two_d_clos
 from papers.ub_mesh.structure import TABLE_2, SuperPod, fabric_cable_lanes
 from topologies.families.ub_mesh.fabrics import ub_superpod
 
-__all__ = ["availability", "cables", "cables_generated", "cost_figures", "parts"]
-
 
 def parts(note: Progress, **shape: int) -> Values:
     """Count UB-Mesh's lanes, links and switches, and the percentage of HRS and optics saved against Clos.

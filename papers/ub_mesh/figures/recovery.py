@@ -18,8 +18,6 @@ from papers.claims import Measured, Progress, Values
 from topologies import Fabric, NodeKind, ub_rack
 from topologies.families.registry import build
 
-__all__ = ["job_pairs", "recovery", "recovery_pod", "recovery_twice"]
-
 US = 10**6  # in ps
 
 # Step between the links that fail, of a rack's 448; links differ only in dimension and position.

@@ -12,8 +12,6 @@ from papers.ub_mesh.figures.recovery import job_pairs
 from topologies import Fabric
 from topologies.families.ub_mesh.fabrics import ub_superpod
 
-__all__ = ["superpod_plan"]
-
 
 def superpod_plan(note: Progress, flat: float = 1.0) -> Values:
     """Measure planning time and table entries of an NPU, in percent of a flat table.

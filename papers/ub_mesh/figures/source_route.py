@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from papers.claims import Progress, Values
 
-__all__ = ["source_route"]
-
 
 def source_route(note: Progress, *, inclusive: bool = False) -> Values:
     """Send a frame for every bitmap and ptr through the P4 program, and count wrong and refused headers.

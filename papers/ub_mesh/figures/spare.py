@@ -25,7 +25,6 @@ from papers.claims import Measured, Progress, Values
 from topologies import ub_rack_lrs
 from topologies.transform.spares import Replacement
 
-__all__ = ["spare_each", "spare_takeover", "spare_ways"]
 _SCENARIO = EXPERIMENTS / "09_spare" / "scenario.yaml"
 _FAILED = "npu9"
 _SPARE = "spare0"

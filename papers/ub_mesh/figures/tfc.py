@@ -17,8 +17,6 @@ from papers.claims import Measured, Progress, Values
 from topologies import full_mesh
 from topologies.families.registry import build
 
-__all__ = ["deadlock", "dependency_graphs", "saturation", "stopped_picture", "turn_rules"]
-
 
 def turn_rules(
     note: Progress,

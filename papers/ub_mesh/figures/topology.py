@@ -23,8 +23,6 @@ from topologies.model.checks import check, lane_audit
 from topologies.model.distance import longest_way
 from topologies.model.places import planes, racks
 
-__all__ = ["dcn", "pod", "rack", "rack_alternatives", "superpod"]
-
 
 def _kind(fabric: Fabric, kind: NodeKind) -> list[str]:
     return [node.name for node in fabric.nodes if node.kind is kind]

@@ -17,8 +17,6 @@ from papers.training.iteration import Assumptions, linearity
 from papers.training.study import READINGS, load, run
 from papers.training.workload import MODELS, table_1
 
-__all__ = ["training_linearity", "training_model", "training_traffic", "training_bandwidth"]
-
 
 def training_traffic(note: Progress, passes: int = 3) -> Values:
     """Return MB a message and number of messages by kind, and the percentage of TP and SP in all bytes."""
