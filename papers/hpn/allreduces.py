@@ -139,18 +139,21 @@ def _distinct(ways: Ints, values: Ints, count: int) -> Ints:
 
 def step(work: Workload, kind: Kind, seed: int = 0, hashing: Hashing = "per-tier") -> float:
     """Return the time of a step, as a multiple of its time if only ports of NICs limit the flows."""
+    pod, links = _links(work, kind, seed, hashing)
+    flows, rows, ports = _routes(links), np.arange(len(links)), float(work.shape.tors)
+    if kind.choose == "least-unfinished":
+        hop = rows // kind.count
+        return _drained(flows, hop, np.full(len(rows) // kind.count, ports), pod.capacities)
+    return _drained(flows, rows, np.full(len(rows), ports / kind.count), pod.capacities)
+
+
+def _links(work: Workload, kind: Kind, seed: int, hashing: Hashing) -> tuple[Pod, Ints]:
+    """Return the Pod, and the links of the connections of each hop, `kind.count` rows a hop."""
     pod = Pod(work.shape, hashing)
     source, target = rings(work)
     values = lbs(pod, source, target, kind, np.random.default_rng(seed))
-    hops = len(source)
-    hop = np.repeat(np.arange(hops), kind.count)
-    links = pod.links(source[hop], target[hop], values.ravel())
-    flows = _routes(links)
-    ports = float(work.shape.tors)
-    if kind.choose == "least-unfinished":
-        return _drained(flows, hop, np.full(hops, ports), pod.capacities)
-    rows = np.arange(len(hop))
-    return _drained(flows, rows, np.full(len(rows), ports / kind.count), pod.capacities)
+    hop = np.repeat(np.arange(len(source)), kind.count)
+    return pod, pod.links(source[hop], target[hop], values.ravel())
 
 
 def steps(work: Workload, seeds: Sequence[int], kinds: Sequence[Kind] = KINDS) -> Mapping[str, Floats]:
@@ -160,12 +163,7 @@ def steps(work: Workload, seeds: Sequence[int], kinds: Sequence[Kind] = KINDS) -
 
 def imbalance(shape: Shape, hashing: Hashing, count: int = 4, seed: int = 0) -> Spread:
     """Return the imbalance of one job on all hosts, with `count` random values of lb a hop."""
-    work, kind = Workload(1, shape), Kind("", "random", count, "random")
-    pod = Pod(shape, hashing)
-    source, target = rings(work)
-    values = lbs(pod, source, target, kind, np.random.default_rng(seed))
-    hop = np.repeat(np.arange(len(source)), count)
-    links = pod.links(source[hop], target[hop], values.ravel())
+    pod, links = _links(Workload(1, shape), Kind("", "random", count, "random"), seed, hashing)
     loads = np.bincount(links[links >= 0], minlength=len(pod.capacities)).astype(float)
     nic = pod.nic_loads(loads)
     sets = pod.set_loads(loads)
