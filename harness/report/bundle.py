@@ -19,7 +19,18 @@ from harness.scenario.schema import Scenario
 from harness.version import railyard_version
 from topologies.model.codec import to_json as fabric_json
 
-__all__ = ["SUFFIX", "as_run", "differences", "is_bundle", "pack", "unpack", "write"]
+__all__ = [
+    "SUFFIX",
+    "as_run",
+    "differences",
+    "extract",
+    "is_bundle",
+    "name_below",
+    "pack",
+    "read_file",
+    "unpack",
+    "write",
+]
 
 SUFFIX = ".railyard"
 
@@ -60,7 +71,7 @@ def pack(
             folder.
         OutputError: A file cannot be read.
     """
-    result = json.loads(_read(folder / "result.json"))
+    result = json.loads(read_file(folder / "result.json"))
     if result["input"] != digest(as_run(scenario, prepared), options["seed"]):
         raise ScenarioError(
             f"{folder / 'result.json'} is the result of another scenario than {file}: their hashes differ",
@@ -76,21 +87,15 @@ def pack(
     }
     content = {
         "bundle.json": (json.dumps(about, indent=2, sort_keys=True) + "\n").encode(),
-        _SCENARIO: _read(file),
+        _SCENARIO: read_file(file),
         "fabric.json": fabric_json(prepared[0].fabric).encode(),
         "plan.json": (json.dumps(_plans(prepared), indent=1) + "\n").encode(),
     }
     for path in files_of(scenario):
-        try:
-            name = path.resolve().relative_to(file.resolve().parent).as_posix()
-        except ValueError:
-            raise ScenarioError(
-                f"{path} lies outside of the scenario's folder", remedy="put the file beside the scenario"
-            ) from None
-        content[name] = _read(path)
+        content[name_below(path, file)] = read_file(path)
     captures = sorted(folder.glob("*.pcap"))
     kept = [folder / name for name in _RESULTS if (folder / name).is_file()]
-    return content | {f"results/{path.name}": _read(path) for path in [*kept, *captures]}
+    return content | {f"results/{path.name}": read_file(path) for path in [*kept, *captures]}
 
 
 def write(target: Path, content: Mapping[str, bytes]) -> None:
@@ -105,6 +110,20 @@ def write(target: Path, content: Mapping[str, bytes]) -> None:
         ) from None
 
 
+def name_below(path: Path, file: Path) -> str:
+    """Return the name of a file in a bundle: its path from the folder of `file`, which names it.
+
+    Raises:
+        ScenarioError: The path lies outside of this folder.
+    """
+    try:
+        return path.resolve().relative_to(file.resolve().parent).as_posix()
+    except ValueError:
+        raise ScenarioError(
+            f"{path} lies outside of the folder of {file}", remedy=f"put it beside {file.name}"
+        ) from None
+
+
 def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
     """Extract a bundle into a folder.
 
@@ -114,21 +133,33 @@ def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, An
     Raises:
         ScenarioError: The file is no bundle, or it is damaged.
     """
-    try:
-        with zipfile.ZipFile(path) as bundle:
-            bundle.extractall(folder)
-        about = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
-        result = json.loads((folder / "results" / "result.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, zipfile.BadZipFile) as ex:
-        reason = (isinstance(ex, OSError) and ex.strerror) or ex
-        raise ScenarioError(
-            f"{path} cannot be read as a bundle: {reason}", remedy="make a bundle with `railyard bundle`"
-        ) from None
+    about, result = extract(path, folder, "result.json")
     if about.get("format") != _FORMAT:
         raise ScenarioError(
             f"{path} is not a bundle of Railyard", remedy="make a bundle with `railyard bundle`"
         )
     return folder / _SCENARIO, about, result
+
+
+def extract(path: Path, folder: Path, result: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Extract a bundle of any kind; return the contents of bundle.json, and of the file `result` of results.
+
+    Raises:
+        ScenarioError: The file is no bundle, or it is damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            bundle.extractall(folder)
+        about, results = (
+            json.loads((folder / name).read_text(encoding="utf-8"))
+            for name in ("bundle.json", f"results/{result}")
+        )
+    except (OSError, ValueError, zipfile.BadZipFile) as ex:
+        reason = (isinstance(ex, OSError) and ex.strerror) or ex
+        raise ScenarioError(
+            f"{path} cannot be read as a bundle: {reason}", remedy="make a bundle with `railyard bundle`"
+        ) from None
+    return about, results
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -164,10 +195,9 @@ def _plans(prepared: Sequence[Prepared]) -> dict[str, Any]:
     }
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path, remedy: str = "name the folder of a run's results") -> bytes:
+    """Return the content of a file of a bundle; OutputError with the remedy if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as ex:
-        raise OutputError(
-            f"{path} cannot be read: {ex.strerror}", remedy="name the folder of a run's results"
-        ) from None
+        raise OutputError(f"{path} cannot be read: {ex.strerror}", remedy=remedy) from None

@@ -8,11 +8,13 @@ import platform
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
-from harness.errors import OutputError, ScenarioError
+from harness.errors import ScenarioError
 from harness.files import EXPERIMENTS
+from harness.report.bundle import extract, name_below, read_file
 from harness.scenario.digest import files_of, sha256
 from harness.scenario.loader import load
 from harness.version import railyard_version
@@ -26,6 +28,7 @@ __all__ = ["Compared", "Outcome", "compare", "is_claims", "pack", "unpack"]
 _FORMAT = "railyard-claims-bundle"
 _ABOUT = "bundle.json"
 _RESULTS = "results"
+_read = partial(read_file, remedy="run `railyard experiments FILE` first, or name the folder with --results")
 
 Outcome: TypeAlias = Literal["equal", "within", "out"]
 """Comparison of a figure: equal to the bundle's, within what the claim accepts, or out of it."""
@@ -80,13 +83,7 @@ def pack(file: ClaimFile, results: Path) -> dict[str, bytes]:
     for path in dict.fromkeys([file.path, *_named(file)]):
         if path.is_relative_to(EXPERIMENTS) and not home.is_relative_to(EXPERIMENTS):
             continue  # the receiver's Railyard has this file
-        try:
-            name = path.resolve().relative_to(home).as_posix()
-        except ValueError:
-            raise ScenarioError(
-                f"{path} lies outside of the folder of {file.path}", remedy="put it beside the file of claims"
-            ) from None
-        content[name] = _read(path)
+        content[name_below(path, file.path)] = _read(path)
     functions = [function for function in _functions(file) if function and not is_reference(function)]
     modules = sorted({function.partition(":")[0] for function in functions})
     kept = [*results.glob("experiments.*"), *results.glob("*.svg"), *results.glob("figures/*.json")]
@@ -111,15 +108,7 @@ def unpack(path: Path, folder: Path) -> tuple[Path, dict[str, Any], dict[str, An
     Raises:
         ScenarioError: The file is no bundle of claims, or it is damaged.
     """
-    try:
-        with zipfile.ZipFile(path) as bundle:
-            bundle.extractall(folder)
-        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
-        document = json.loads((folder / _RESULTS / "experiments.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, zipfile.BadZipFile) as ex:
-        raise ScenarioError(
-            f"{path} is not a bundle: {ex}", remedy="make one with `railyard bundle`"
-        ) from None
+    about, document = extract(path, folder, "experiments.json")
     for name, hashed in about["sha256"].items():
         if not (folder / name).is_file() or sha256((folder / name).read_bytes()) != hashed:
             raise ScenarioError(
@@ -164,13 +153,3 @@ def _functions(file: ClaimFile) -> Iterator[str]:
         for claim in check.claims:
             if claim.mutation is not None:
                 yield claim.mutation.function
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as ex:
-        raise OutputError(
-            f"{path} cannot be read: {ex.strerror}",
-            remedy="run `railyard experiments FILE` first, or name the folder with --results",
-        ) from None
