@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TypeAlias, final
 
 from papers.claims.claim import Claim, Interval, Kind, Measured, Verdict, number, verdict
@@ -25,6 +26,7 @@ __all__ = [
     "judged",
     "ours",
     "passed",
+    "report",
     "says",
 ]
 
@@ -113,6 +115,18 @@ def ours(row: Row) -> str:
             inside = row.claim.paper.low in interval and row.claim.paper.high in interval
             parts.append(f"the paper's figure is {'inside' if inside else 'outside'}")
     return "; ".join([*parts, *filter(None, [measured.detail])])
+
+
+def report(rows: Iterable[Row]) -> str:
+    """Return a paragraph for each row: the claim, the paper's figure, ours, kind, verdict and reason."""
+    parts = []
+    for row in rows:
+        claim = row.claim
+        words = f"{claim.text}: paper {says(claim)}, ours {ours(row)} ({claim.kind}, {row.verdict})"
+        parts.append(fill(words, 110, subsequent_indent="    "))
+        if claim.reason:
+            parts.append(fill(claim.reason, 110, initial_indent="    ", subsequent_indent="    "))
+    return "\n".join(parts)
 
 
 def passed(rows: Iterable[Row]) -> bool:
