@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from emulation.fidelity import Fidelity, Measured, judge
+from emulation.linux.record import run
 from emulation.testbed import LinkUsage
 from harness.run.observation.values import FaultReport, Observation, Recovery, Timeline, Traffic
 from harness.run.observation.variant_run import VariantRun
@@ -56,6 +58,31 @@ def railyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         return int(end.value.code or 0), said.out, said.err
 
     return call
+
+
+@pytest.fixture
+def command_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets checks of experiments call the command here; tests/railyard/test_command.py starts its process."""
+
+    def call(*arguments: str | Path) -> int:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["railyard", *map(str, arguments)])
+            with pytest.raises(SystemExit) as end:
+                main()
+        return int(end.value.code or 0)
+
+    monkeypatch.setattr("railyard.command.railyard", call)
+
+
+@pytest.fixture
+def refused(railyard: Railyard, monkeypatch: pytest.MonkeyPatch) -> Railyard:
+    """Calls the command; fails if a run in real time begins, the only thing that could leave anything."""
+
+    def begin(*_: object) -> NoReturn:
+        pytest.fail("a run has begun")
+
+    monkeypatch.setattr(run, "_free_id", begin)
+    return railyard
 
 
 @pytest.fixture

@@ -67,6 +67,8 @@ COMMANDS = [
     for line in block.replace("\\\n", " ").splitlines()
     if re.match(r"(sudo )?\.venv/bin/railyard ", line)
 ]
+# Its making takes a tenth of a second.
+COMMAND = get_command(app)
 
 
 def name_of(path: Path) -> str:
@@ -119,10 +121,9 @@ def test_scenarios_of_the_guides_are_good(path: Path, block: str, tmp_path: Path
 def test_commands_have_existing_options_and_files(path: Path, line: str):
     words = shlex.split(re.split(r"[|>&]", line)[0], comments=True)
     verb, *arguments = words[words.index(".venv/bin/railyard") + 1 :]
-    group = get_command(app)
-    assert isinstance(group, TyperGroup)
-    assert verb in group.commands
-    group.commands[verb].make_context(verb, list(arguments))
+    assert isinstance(COMMAND, TyperGroup)
+    assert verb in COMMAND.commands
+    COMMAND.commands[verb].make_context(verb, list(arguments))
     files = [word for word in arguments if word.endswith((".yaml", ".ipynb"))]
     assert [name for name in files if name not in WRITTEN and not (ROOT / name).exists()] == []
 

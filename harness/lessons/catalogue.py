@@ -188,18 +188,28 @@ def lacking(what: str, programs: tuple[str, ...]) -> str:
 
 def labs() -> tuple[Lab, ...]:
     """Return all labs, ordered by number; LabError if a lab.yaml is invalid."""
-    folders = sorted(path for path in LABS.iterdir() if _NAME.fullmatch(path.name))
-    return tuple(_read(folder) for folder in folders if (folder / "lab.yaml").is_file())
+    return tuple(_read(folder) for folder in _folders())
 
 
 def find_lab(name: str) -> Lab:
     """Return the lab with a given number or folder name; LabError with a list of labs for an unknown name."""
-    every = labs()
-    for lab in every:
-        if name in (lab.name, lab.name[3:], str(lab.number), f"{lab.number:02}"):
-            return lab
-    listed = ", ".join(f"{lab.number} {lab.name[3:]}" for lab in every)
+    folders = _folders()
+    for folder in folders:
+        number = _number(folder)
+        if name in (folder.name, folder.name[3:], str(number), f"{number:02}"):
+            return _read(folder)
+    listed = ", ".join(f"{_number(folder)} {folder.name[3:]}" for folder in folders)
     raise LabError(f"lab {name!r} does not exist", remedy=f"use one of {listed}")
+
+
+def _folders() -> list[Path]:
+    """Return the folders of all labs, ordered by number."""
+    folders = sorted(path for path in LABS.iterdir() if _NAME.fullmatch(path.name))
+    return [folder for folder in folders if (folder / "lab.yaml").is_file()]
+
+
+def _number(folder: Path) -> int:
+    return int(folder.name[:2])
 
 
 def hash_of_file(path: Path) -> str:
@@ -210,7 +220,7 @@ def hash_of_file(path: Path) -> str:
 def _read(folder: Path) -> Lab:
     document = Document(folder / "lab.yaml")
     try:
-        lab = Lab.model_validate({**document.values, "number": int(folder.name[:2]), "folder": folder})
+        lab = Lab.model_validate({**document.values, "number": _number(folder), "folder": folder})
     except ValidationError as ex:
         raise LabError("\n".join(explain(document, ex, Lab)), remedy=_REMEDY) from None
     needed = [folder / "README.md", folder / "check.py", *(lab.starter / name for name in lab.files)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -152,13 +153,20 @@ def _has(node: Any, step: str | int) -> bool:
 
 def _parse(path: Path) -> CommentedMap:
     with _yaml_errors(path):
-        root = YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
+        root = _loaded(path.read_text(encoding="utf-8"))
     if not isinstance(root, CommentedMap):
         raise ScenarioError(
             f"{path}:1: the file is not a scenario, because it is not a block of keys",
             remedy="start with `name:` and `topology:`, see docs/use/scenarios.md",
         )
     return root
+
+
+# Ruamel.yaml reads some 200 KB a second, and a study, a check or a test reads the same file many times.
+# Nobody changes what the cache returns: values are copied from it.
+@lru_cache(maxsize=64)
+def _loaded(text: str) -> Any:
+    return YAML(typ="rt", pure=True).load(text)
 
 
 @contextmanager

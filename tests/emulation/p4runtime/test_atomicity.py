@@ -68,7 +68,11 @@ STATE: list[Change] = [
 
 def state(controller: Controller) -> list[bytes]:
     """All that can be read, in an order of its own."""
-    return sorted(entity.SerializeToString(deterministic=True) for entity in controller.read(*EVERYTHING))
+    return in_order(controller.read(*EVERYTHING))
+
+
+def in_order(entities: Iterable[p4r.Entity]) -> list[bytes]:
+    return sorted(entity.SerializeToString(deterministic=True) for entity in entities)
 
 
 def mode(atomicity: str) -> dict[str, int]:
@@ -320,8 +324,9 @@ def test_refused_updates_change_nothing(twins: tuple[Controller, Controller], se
     """A device that is sent everything is as one that is sent only what the first one took."""
     updates = Updates(seed, bad=0.3)
     for _ in range(10):
-        before = state(twins[0])
-        batch = updates.batch(twins[0].read(*EVERYTHING))
+        present = twins[0].read(*EVERYTHING)
+        before = in_order(present)
+        batch = updates.batch(present)
         result = codes(twins[0], batch, "CONTINUE_ON_ERROR")
         taken = [change for change, code in zip(batch, result, strict=True) if code == rpc_code.OK]
         assert taken or state(twins[0]) == before
@@ -334,8 +339,9 @@ def test_all_or_none_whatever_the_updates(twins: tuple[Controller, Controller], 
     """A device that takes all or none of a batch is as one that is sent only those of which it took all."""
     updates = Updates(seed, bad=0.05)
     for number in range(20):
-        before = state(twins[0])
-        batch = updates.batch(twins[0].read(*EVERYTHING))
+        present = twins[0].read(*EVERYTHING)
+        before = in_order(present)
+        batch = updates.batch(present)
         result = codes(twins[0], batch, ALL_OR_NONE[number % 2])
         if set(result) == {rpc_code.OK}:
             assert set(codes(twins[1], batch, "CONTINUE_ON_ERROR")) == {rpc_code.OK}

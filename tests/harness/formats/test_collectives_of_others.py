@@ -10,6 +10,8 @@ import pytest
 
 from tests.harness.formats.samples import ring
 
+pytestmark = pytest.mark.usefixtures("command_in_this_process")
+
 FOLDER = Path(__file__).resolve().parents[3] / "experiments" / "39_collectives_of_others"
 MEASURED = """size,count,type,redop,root,time,algbw,busbw,wrong
 0,0,float,sum,-1,0.20,0.00,0.00,0

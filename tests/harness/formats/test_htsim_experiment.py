@@ -7,6 +7,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("command_in_this_process")
+
 CHECK = Path(__file__).resolve().parents[3] / "experiments" / "38_htsim" / "check.py"
 MATRIX = "Nodes 16\nConnections 2\n0->15 id 1 start 0 size 8000\n1->0 id 2 start 0 size 4000\n"
 SAID = "Flow ndp_0_15 flow_id 1 finished at 14.5 total bytes 8000\n"

@@ -9,6 +9,8 @@ import pytest
 
 from tests.harness.formats.samples import LINKS, NODES
 
+pytestmark = pytest.mark.usefixtures("command_in_this_process")
+
 CHECK = Path(__file__).resolve().parents[3] / "experiments" / "31_ns3_ub" / "check.py"
 TASKS = "taskId,sourceNode,destNode,dataSize(Byte),opType,priority,delay\n0,0,1,8192,URMA_WRITE,7,10ns\n"
 TRACE = "[0.010000us] WQE Starts, jettyNum: 0 taskId: 0\n[0.420000us] WQE Completes, jettyNum: 0 taskId: 0\n"

@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("command_in_this_process")
+
 FOLDER = Path(__file__).resolve().parents[3] / "experiments" / "42_simai"
 HEAD = "HYBRID model_parallel_NPU_group: 8 ep: 1 pp: 12 vpp: 8 ga: 1 all_gpus: 192 checkpoints: 0 pp_comm 64"
 LAYERS = "a -1 1000 ALLREDUCE 8388608 1 NONE 0 1 NONE 0 1\nb -1 2000 NONE 0 1 NONE 0 1 NONE 0 1\n"

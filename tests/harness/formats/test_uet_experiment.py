@@ -7,6 +7,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("command_in_this_process")
+
 CHECK = Path(__file__).resolve().parents[3] / "experiments" / "46_uet_htsim" / "check.py"
 EXPERIMENT = "one.cm\n!Experiment {}\n!Binary ./htsim_uec\n!Param -sender_cc_only\n!tailFCT {}\n"
 

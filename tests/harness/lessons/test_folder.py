@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import LabError
-from harness.lessons.attempt import Attempt, passed
+from harness.lessons.attempt import Attempt, Verdict, passed
 from harness.lessons.catalogue import Lab, find_lab, labs
 from harness.lessons.checker import check_folder, check_stages
 from harness.lessons.folder import (
@@ -145,10 +145,23 @@ def test_only_regular_files_are_taken(kind: str, what: str, tmp_path: Path):
             file.mkdir()
         case _:
             file.write_bytes(bytes(2 << 20))
-    assert copy_for_check(tmp_path / "mine", DEADLOCK, tmp_path / "copy") == {"rules.py": what}
+    refused = copy_for_check(tmp_path / "mine", DEADLOCK, tmp_path / "copy")
+    assert refused == {"rules.py": what}
     assert not (tmp_path / "copy" / "rules.py").exists()
+    attempt = Attempt(DEADLOCK, tmp_path / "copy", 1, tmp_path, refused)
+    verdicts: list[Verdict] = []
+    check_stages(DEADLOCK, attempt, lambda _, verdict: verdicts.append(verdict))
+    assert len(verdicts) == len(DEADLOCK.stages)
+    assert all(f"rules.py is {what} and was not read" in item.observed for item in verdicts)
+
+
+def test_the_process_of_a_check_reads_regular_files_only(tmp_path: Path):
+    start(DEADLOCK, tmp_path / "mine")
+    file = tmp_path / "mine" / "rules.py"
+    file.unlink()
+    file.symlink_to("/dev/zero")
     verdicts = check_folder(tmp_path / "mine", DEADLOCK, 1)
-    assert all(f"rules.py is {what} and was not read" in item.observed for item in verdicts.values())
+    assert all("rules.py is a symbolic link and was not read" in item.observed for item in verdicts.values())
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo"])

@@ -85,7 +85,11 @@ def {f}({a}, {b}, {c}):
 """
 
 
-def test_similar_files_are_named_and_records_of_students_are_marked(tmp_path: Path):
+def test_similar_files_are_named_and_records_of_students_are_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    # Files and records are compared whatever the verdicts, which other tests compute.
+    monkeypatch.setattr("harness.lessons.grading.check_folder", lambda folder, lab, seed: {})
     names = dict(zip("abcxyzw", ("here", "there", "lane", "steps", "after", "number", "last"), strict=True))
     others = dict(zip("abcxyzw", ("p", "q", "r", "s", "t", "u", "v"), strict=True))
     folder_of(tmp_path, "first", RENAMED.format(f="next_lane", **names))

@@ -27,7 +27,8 @@ def test_every_file_has_a_name_of_its_own():
     files = scenario_files()
     by_name = {Document(path).values["name"]: path for path in files}
     assert len(by_name) == len(files)
-    assert {name: named_files()[name] for name in by_name} == by_name
+    named = named_files()
+    assert {name: named[name] for name in by_name} == by_name
 
 
 @pytest.mark.parametrize("name", ["first-train", "01_first_train", "mine.yaml"])

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +152,14 @@ def test_a_script_turns_completion_on(shell: str) -> None:
         [COMMAND, "--show-completion", shell], env=environment, capture_output=True, text=True, check=True
     )
     assert f"complete_{shell}" in done.stdout
+
+
+def test_a_command_line_with_a_verb_knows_the_others(railyard: Callable[..., tuple[int, str, str]]) -> None:
+    """Only the verb of a command line is made ready; the manual and suggestions need all verbs."""
+    for arguments in (["list", "ub-rack"], ["man"], ["list", "full-mesh"]):
+        assert railyard(*arguments)[0] == 0
+    _, manual, _ = railyard("man")
+    assert all(f".SS railyard {' '.join(verb)} " in manual.replace("\\-", "-") for verb in VERBS)
+    code, _, said = railyard("craf")
+    assert code == 2
+    assert "No such command 'craf'. Did you mean 'craft'?" in " ".join(said.replace("│", " ").split())

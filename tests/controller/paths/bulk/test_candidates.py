@@ -2,6 +2,7 @@
 """Candidates of many pairs, searched at once, are those that the router finds for each pair."""
 
 import random
+from functools import cache
 
 import pytest
 
@@ -14,6 +15,7 @@ from topologies.families.ub_mesh.fabrics import ub_superpod
 _PAIRS = 120
 
 
+@cache
 def _fabric(name: str) -> Fabric:
     if name == "mesh":
         return full_mesh([3, 3, 3])

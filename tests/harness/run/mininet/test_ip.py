@@ -194,8 +194,10 @@ def test_the_end_of_a_carrier_is_told() -> None:
         (["--ip", "--launch", "'"], "close every quotation mark"),
     ],
 )
-def test_what_cannot_be_launched_is_refused(tmp_path: Path, options: list[str], says: str) -> None:
-    code, _, err = railyard(tmp_path, "up", "full-mesh", "--dims", "2", "--testbed", "mininet", *options)
+def test_what_cannot_be_launched_is_refused(
+    refused: Callable[..., tuple[int, str, str]], options: list[str], says: str
+) -> None:
+    code, _, err = refused("up", "full-mesh", "--dims", "2", "--testbed", "mininet", *options)
     assert code == 2
     assert says in " ".join(err.replace("│", " ").split())
 
