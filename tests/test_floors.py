@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import networkx
 import pytest
@@ -26,6 +27,36 @@ Graph = Mapping[str, set[str]]
 
 def parsed(path: Path) -> ast.Module:
     return ast.parse((ROOT / path).read_text(encoding="utf-8"), filename=str(path))
+
+
+class Facts(NamedTuple):
+    """Answers about a module; trees of all modules would take hundreds of times the memory.
+
+    `imports` has its imports wherever they stand, `late` those that do not stand at its top.
+    """
+
+    imports: ast.Module
+    late: ast.Module
+    started: frozenset[str]
+    listed: list[str] | None
+    bound: frozenset[str]
+
+
+@cache
+def facts(path: Path) -> Facts:
+    tree = parsed(path)
+    top = {id(node) for node in tree.body}
+    imports: list[ast.stmt] = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    late = [node for node in imports if id(node) not in top]
+    return Facts(
+        ast.Module(imports, []),
+        ast.Module(late, []),
+        frozenset(started(tree)),
+        listed(tree),
+        frozenset(bound(tree, modules=True)),
+    )
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -65,7 +96,7 @@ def imported_modules(tree: ast.AST, path: Path, names: Iterable[str]) -> set[str
 def graph_of(floor: str) -> Graph:
     """Modules of a floor that each module of the floor imports."""
     paths = {name_of(path): path for path in MODULES if path.parts[0] == floor}
-    return {name: imported_modules(parsed(path), path, set(paths)) for name, path in paths.items()}
+    return {name: imported_modules(facts(path).imports, path, set(paths)) for name, path in paths.items()}
 
 
 def circles(graph: Graph) -> list[list[str]]:
@@ -188,7 +219,7 @@ def listed(tree: ast.Module) -> list[str] | None:
 
 
 def test_no_import_climbs() -> None:
-    breaking = {str(path): climbs(parsed(path), path.parts[0]) for path in MODULES}
+    breaking = {str(path): climbs(facts(path).imports, path.parts[0]) for path in MODULES}
     assert {path: names for path, names in breaking.items() if names} == {}
 
 
@@ -217,7 +248,7 @@ def test_a_file_imports_only_from_its_room_and_rooms_before(floor: str) -> None:
     climbing = {
         str(path): above
         for path in MODULES
-        if path.parts[0] == floor and (above := upward(parsed(path), path, order))
+        if path.parts[0] == floor and (above := upward(facts(path).imports, path, order))
     }
     assert climbing == {}
 
@@ -240,18 +271,14 @@ def test_no_rooms_import_each_other_in_a_circle(floor: str) -> None:
 def test_imports_of_our_modules_stand_at_the_top() -> None:
     breaking: dict[str, list[str]] = {}
     for path in (path for path in MODULES if path.parts[0] not in LATE_IMPORTS):
-        tree = parsed(path)
-        top = {id(node) for node in tree.body}
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-        late = ast.Module([node for node in imports if id(node) not in top], [])
-        breaking[str(path)] = [name for name in imported(late) if name in FLOORS]
+        breaking[str(path)] = [name for name in imported(facts(path).late) if name in FLOORS]
     assert {path: names for path, names in breaking.items() if names} == {}
 
 
 def test_nobody_starts_a_program_of_a_higher_floor() -> None:
     breaking: dict[str, set[str]] = {}
     for path in MODULES:
-        names = {name for name in started(parsed(path)) if name in FLOORS}
+        names = {name for name in facts(path).started if name in FLOORS}
         breaking[str(path)] = {name for name in names if FLOORS.index(name) > FLOORS.index(path.parts[0])}
     assert {path: names for path, names in breaking.items() if names} == {}
 
@@ -303,7 +330,5 @@ def test_a_room_opens_with_its_floor_plan_and_lists_its_public_names(room: str) 
 
 
 def test_a_module_lists_only_names_it_has() -> None:
-    breaking = {
-        str(path): set(listed(parsed(path)) or []) - bound(parsed(path), modules=True) for path in MODULES
-    }
+    breaking = {str(path): set(facts(path).listed or []) - facts(path).bound for path in MODULES}
     assert {path: names for path, names in breaking.items() if names} == {}

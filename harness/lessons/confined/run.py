@@ -130,7 +130,7 @@ def call_each(
             paths[0].write_text(json.dumps(request))
             with paths[0].open("rb") as given:
                 process = subprocess.Popen(
-                    [sys.executable, "-I", "-B", str(_CHILD)],
+                    [sys.executable, "-I", str(_CHILD)],
                     stdin=given,
                     stdout=out,
                     stderr=err,

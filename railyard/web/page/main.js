@@ -328,20 +328,24 @@ function App({ page }) {
   </div>`;
 }
 
-/** Let time pass while the page plays by itself. @param {Store} store */
+/** Let time pass while the page plays by itself; a page at rest asks for no display frames. @param {Store} store */
 function clock(store) {
-  let before = performance.now();
+  let before = 0;
+  let frame = 0;
   const turn = (/** @type {number} */ now) => {
     const passed = Math.min(0.25, (now - before) / 1000);
     before = now;
-    if (store.playing) {
-      const time = store.time + (passed * store.span) / store.seconds;
-      if (time >= store.span) store.playing = false;
-      store.seek(time);
-    }
-    requestAnimationFrame(turn);
+    frame = 0;
+    if (!store.playing) return;
+    const time = store.time + (passed * store.span) / store.seconds;
+    if (time >= store.span) store.playing = false;
+    store.seek(time);
+    frame = requestAnimationFrame(turn);
   };
-  requestAnimationFrame(turn);
+  store.onPlaying = () => {
+    before = performance.now();
+    if (!frame) frame = requestAnimationFrame(turn);
+  };
 }
 
 const page = new Page();

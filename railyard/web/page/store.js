@@ -57,8 +57,8 @@ export class Store {
   time = 0;
   /** True while the time follows the newest tick. */
   follow = true;
-  /** True while the page plays by itself. */
-  playing = false;
+  #playing = false;
+  /** Called when the page begins to play. */ onPlaying = () => {};
   /** Seconds in which the page plays all that it shows. */
   seconds = 4;
   /** Picoseconds that variants of this session have taken, by name: also those of earlier runs. @type {Map<string, number>} */
@@ -97,6 +97,17 @@ export class Store {
     const dirty = [...this.#dirty];
     this.#dirty.clear();
     for (const what of dirty) for (const listener of this.#listeners) listener(what);
+  }
+
+  /** True while the page plays by itself. */
+  get playing() {
+    return this.#playing;
+  }
+
+  set playing(playing) {
+    const begins = playing && !this.#playing;
+    this.#playing = playing;
+    if (begins) this.onPlaying();
   }
 
   /** The track that is shown, on the left of two. @returns {Track | undefined} */

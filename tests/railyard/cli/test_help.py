@@ -124,7 +124,11 @@ def test_shells_complete_names_of_topologies(shell: str, words: dict[str, str]) 
     ],
 )
 def test_shells_complete_names_of_the_fabric_and_the_scenario(
-    line: str, expected: list[str], tmp_path: Path
+    line: str,
+    expected: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     text = "name: mine\ntopology: {name: full-mesh, dims: [2, 2]}\n"
     names = "variants: [{name: healthy}, {name: cold}, {name: cut}]\n"
@@ -134,15 +138,14 @@ def test_shells_complete_names_of_the_fabric_and_the_scenario(
     (tmp_path / "more" / "other.yaml").write_text(text)
     (tmp_path / "me.txt").write_text("")
     words = f"railyard {line}"
-    count = str(len(words.split()) - 1)
-    environment = {
-        **os.environ,
-        "_RAILYARD_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": count,
-    }
-    done = subprocess.run([COMMAND], env=environment, capture_output=True, text=True, cwd=tmp_path)
-    assert (done.stdout.split(), done.stderr) == (expected, "")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("_RAILYARD_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    with pytest.raises(SystemExit):
+        Root(prog_name="railyard")
+    out, err = capfd.readouterr()
+    assert (out.split(), err) == (expected, "")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -4,7 +4,9 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from harness.errors import MissingProgramError
+from harness.lessons.attempt import Attempt, Verdict
+from harness.lessons.catalogue import Lab, Stage
+from harness.lessons.checker import OnVerdict, check_stages
+from harness.lessons.confined.run import PRINTED
+from harness.lessons.folder import copy_for_check
 from harness.lessons.report import read_report, write_report
 from railyard.cli import app
 from topologies.errors import RailyardError
@@ -22,6 +29,37 @@ def without_p4c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave no program on the PATH."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+
+@pytest.fixture
+def checked_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check in this process; other tests have the process about a check, which imports everything anew."""
+
+    def check_folder(
+        folder: Path,
+        lab: Lab,
+        seed: int,
+        *,
+        on_verdict: OnVerdict = lambda stage, verdict: None,
+        on_printed: Callable[[str], None] = lambda text: None,
+    ) -> dict[str, Verdict]:
+        with TemporaryDirectory() as name:
+            scratch = Path(name)
+            refused = copy_for_check(folder, lab, scratch / "copy")
+            verdicts: dict[str, Verdict] = {}
+
+            def note(stage: Stage, verdict: Verdict) -> None:
+                verdicts[stage.id] = verdict
+                on_verdict(stage, verdict)
+
+            check_stages(lab, Attempt(lab, scratch / "copy", seed, scratch, refused), note)
+            if (scratch / PRINTED).is_file():
+                on_printed((scratch / PRINTED).read_text(encoding="utf-8"))
+        return verdicts
+
+    monkeypatch.setattr("harness.lessons.checker.check_folder", check_folder)
+    monkeypatch.setattr("harness.lessons.grading.check_folder", check_folder)
+    monkeypatch.setattr("harness.lessons.report.check_folder", check_folder)
 
 
 def signed(report: dict[str, Any]) -> dict[str, Any]:
@@ -55,6 +93,7 @@ def test_a_student_goes_through_a_lab(tmp_path: Path):
     assert lab("verify", folder).exit_code == 1
 
 
+@pytest.mark.usefixtures("checked_here")
 def test_what_a_students_code_prints_is_kept(tmp_path: Path):
     folder = tmp_path / "mine"
     lab("start", 3, folder)
@@ -70,6 +109,7 @@ def test_what_a_students_code_prints_is_kept(tmp_path: Path):
     assert 60_000 < (folder / "printed.txt").stat().st_size < 70_000
 
 
+@pytest.mark.usefixtures("checked_here")
 def test_a_class_gets_a_table(tmp_path: Path):
     lab("start", 3, tmp_path / "a")
     graded = lab("grade", tmp_path / "a", tmp_path, "--out", tmp_path / "grades")
@@ -90,6 +130,7 @@ def test_a_wrong_name_is_an_error_of_the_input(arguments: tuple[str, ...]):
     assert not error.of_machine
 
 
+@pytest.mark.usefixtures("checked_here")
 def test_watch_checks_at_each_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = tmp_path / "mine"
     lab("start", 3, folder)
@@ -110,6 +151,7 @@ def test_watch_checks_at_each_save(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert watched.output.count("observed: as above") == 2
 
 
+@pytest.mark.usefixtures("checked_here")
 def test_a_missing_program_is_no_failure_of_the_student(tmp_path: Path, without_p4c: None):
     folder = tmp_path / "mine"
     assert "note: a changed multipath.p4 needs p4c-bm2-ss" in lab("start", 7, folder).output
@@ -121,6 +163,7 @@ def test_a_missing_program_is_no_failure_of_the_student(tmp_path: Path, without_
     assert "FAIL" not in checked.output
 
 
+@pytest.mark.usefixtures("checked_here")
 def test_a_report_is_not_called_wrong_where_a_program_is_missing(tmp_path: Path, without_p4c: None):
     folder = tmp_path / "mine"
     lab("start", 1, folder)
@@ -147,6 +190,7 @@ def test_start_prints_a_command_that_works(tmp_path: Path):
     assert "1 of 3 stages pass" in checked.stdout
 
 
+@pytest.mark.usefixtures("checked_here")
 def test_a_folder_without_a_lab_does_not_end_the_verification_of_others(tmp_path: Path):
     (tmp_path / "aaa").mkdir()
     lab("start", 3, tmp_path / "b")
@@ -158,6 +202,7 @@ def test_a_folder_without_a_lab_does_not_end_the_verification_of_others(tmp_path
     assert "b: the report holds" in lab("verify", tmp_path).output
 
 
+@pytest.mark.usefixtures("checked_here")
 def test_a_name_that_is_no_folder_leaves_the_table_of_grades_as_it_is(tmp_path: Path):
     lab("start", 3, tmp_path / "a")
     assert lab("grade", tmp_path / "a", "--out", tmp_path / "grades").exit_code == 0
