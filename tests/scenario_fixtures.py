@@ -6,11 +6,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import typer.testing
 
 from emulation.fidelity import Fidelity, Measured, judge
 from emulation.linux.record import run
@@ -24,6 +25,9 @@ from topologies import Fabric
 from topologies.families.registry import build
 
 pytest.register_assert_rewrite("tests.harness.run.mininet.real_time")
+
+# A CliRunner makes the command with all its verbs anew for each call, which takes a tenth of a second.
+typer.testing._get_command = cache(typer.testing._get_command)  # pyright: ignore
 
 Railyard = Callable[..., tuple[int, str, str]]
 
