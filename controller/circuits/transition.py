@@ -7,7 +7,7 @@ the working ports carry as many circuits as they can, and `circuit_shortages` na
 circuits.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import final
 
@@ -19,10 +19,8 @@ from controller.circuits.demand import check_demand
 from controller.circuits.plan import CircuitPlan
 from controller.circuits.port_availability import allocate_available, fill_unused_ports
 from controller.paths.shares.weights import Demand
-from controller.plan.diff import diff
-from controller.plan.entry import Entry, Pair
+from controller.plan.entry import Pair
 from controller.plan.plan import Plan
-from controller.plan.updates import Update
 from controller.planner import make_plan
 from topologies import Fabric
 from topologies.families.lumos.core import core_of, crossconnects, crossconnects_of, maps_of
@@ -42,7 +40,6 @@ __all__ = [
     "pod_traffic",
     "replan",
     "standing_circuits",
-    "table_updates",
     "unserved_pods",
 ]
 
@@ -242,8 +239,3 @@ def replan(
         failed=frozenset(down) & known,
         previous=plan,
     )
-
-
-def table_updates(plan: Plan, installed: Mapping[str, Sequence[Entry]]) -> dict[str, Sequence[Update]]:
-    """Return the updates, by node, that turn the installed entries into the plan's entries."""
-    return {name: diff(installed[name], entries) for name, entries in plan.entries.items()}

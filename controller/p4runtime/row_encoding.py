@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from controller.p4runtime.entry_encoding import LARGEST_PRIORITY, UPDATE_TYPES, ActionEncoder, TableEncoder
 from controller.p4runtime.field_encoding import Field, tag, varint
 from controller.plan.entry import Exact, Lpm, Optional, Range, Ternary
-from controller.plan.rows import Column, MatchColumn, Rows
+from controller.plan.rows import Column, MatchColumn, Rows, joined_rows
 from controller.plan.updates import Kind
 
 __all__ = ["NO_UPDATES", "SerialisedUpdates", "encode_rows", "joined_updates"]
@@ -64,34 +64,10 @@ def encode_rows(
         InstallError: The error of `TableEncoder.encode_update` for the first row that no message can carry.
     """
     lengths = [len(block) for block in blocks]
-    rows = _joined(blocks)
+    rows = joined_rows(blocks)
     message = _message(table, rows, kind)
     encoded = _one_by_one(table, rows, kind) if message is None else _at_once(message, len(rows))
     return list(_cut(encoded, lengths))
-
-
-def _joined(blocks: Sequence[Rows]) -> Rows:
-    """Return all rows in one block."""
-    first = blocks[0]
-    if len(blocks) == 1:
-        return first
-
-    def join(columns: Iterator[Column]) -> Column:
-        arrays = list(columns)
-        return arrays[0] if isinstance(arrays[0], int) else np.concatenate(arrays)
-
-    match = []
-    for number, field in enumerate(first.match):
-        fields = [block.match[number] for block in blocks]
-        extra = None
-        if field.extra is not None:
-            extra = join(own.extra for own in fields if own.extra is not None)
-        match.append(MatchColumn(field.name, field.kind, join(own.values for own in fields), extra))
-    params = [
-        (name, join(block.params[number][1] for block in blocks))
-        for number, (name, _) in enumerate(first.params)
-    ]
-    return Rows(first.table, first.action, match, params, join(block.priority for block in blocks))
 
 
 def _cut(encoded: SerialisedUpdates, lengths: Sequence[int]) -> Iterator[SerialisedUpdates]:

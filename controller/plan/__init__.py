@@ -8,6 +8,6 @@ rows          table entries in columns: rows of one table, all entries of a node
 plan          Plan: routes, shares and entries of a fabric
 subscribers   sources to notify of a failed link
 updates       writes of table entries: one write, and all writes of a node in blocks of rows
-row_keys      difference of two blocks of rows, in columns
+row_keys      differences of blocks of rows, in columns
 diff          updates that turn one set of entries into another
 """

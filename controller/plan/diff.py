@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute the updates from one set of table entries to another."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from controller.errors import PlanError
 from controller.plan.entry import Entry
-from controller.plan.row_keys import difference
+from controller.plan.row_keys import RowDifference, differences
 from controller.plan.rows import Block, NodeEntries, Rows
 from controller.plan.updates import BlockChange, Kind, Part, Update, Updates, tables_of
 
-__all__ = ["apply_in_turn", "apply_updates", "diff"]
+__all__ = ["apply_in_turn", "apply_updates", "diff", "diff_nodes"]
 
 
 def diff(old: Iterable[Entry], new: Iterable[Entry]) -> Sequence[Update]:
@@ -23,27 +23,58 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> Sequence[Update]:
     Raises:
         PlanError: Two entries of one set have the same key.
     """
+    (updates,) = _diffs([(old, new)])
+    return updates
+
+
+def diff_nodes(
+    old: Mapping[str, Iterable[Entry]], new: Mapping[str, Iterable[Entry]]
+) -> dict[str, Sequence[Update]]:
+    """Return `diff` of the entries of each node of `new`, by node; all nodes are compared together."""
+    return dict(zip(new, _diffs([(old[name], entries) for name, entries in new.items()]), strict=True))
+
+
+def _diffs(sets: Sequence[tuple[Iterable[Entry], Iterable[Entry]]]) -> Iterator[Sequence[Update]]:
+    """Yield `diff` of each pair of sets; the rows of all pairs are compared at once."""
+    blocks = [_changed_blocks(old, new) for old, new in sets]
+    rows = [
+        (before, after)
+        for pairs in blocks
+        for before, after in pairs or ()
+        if isinstance(before, Rows) and isinstance(after, Rows)
+    ]
+    of_rows = iter(differences(rows))
+    for (old, new), pairs in zip(sets, blocks, strict=True):
+        if pairs is None:
+            yield _of_entries(tuple(old), tuple(new))
+        elif old is new:
+            yield ()
+        else:
+            yield Updates.of_changes([_of_blocks(*pair, of_rows) for pair in pairs])
+
+
+def _changed_blocks(old: Iterable[Entry], new: Iterable[Entry]) -> list[tuple[Block, Block]] | None:
+    """Return the pairs of blocks that differ; None unless blocks can be compared pair by pair.
+
+    They can if both sets have equally many blocks, and no two changed blocks share a table.
+    """
     if old is new:
-        return ()
-    if isinstance(old, NodeEntries) and isinstance(new, NodeEntries) and _alike(old, new):
-        pairs = zip(old.blocks, new.blocks, strict=True)
-        return Updates.of_changes([_of_blocks(*pair) for pair in pairs if pair[0] is not pair[1]])
-    return _of_entries(tuple(old), tuple(new))
-
-
-def _alike(old: NodeEntries, new: NodeEntries) -> bool:
-    """Return whether `old` and `new` have equally many blocks, and no two changed blocks share a table."""
+        return []
+    if not (isinstance(old, NodeEntries) and isinstance(new, NodeEntries)):
+        return None
     if len(old.blocks) != len(new.blocks):
-        return False
-    pairs = zip(old.blocks, new.blocks, strict=True)
-    tables = [tables_of(before) | tables_of(after) for before, after in pairs if before is not after]
-    return sum(map(len, tables)) == len(frozenset().union(*tables))
+        return None
+    pairs = [pair for pair in zip(old.blocks, new.blocks, strict=True) if pair[0] is not pair[1]]
+    tables = [tables_of(before) | tables_of(after) for before, after in pairs]
+    return pairs if sum(map(len, tables)) == len(frozenset().union(*tables)) else None
 
 
-def _of_blocks(old: Block, new: Block) -> BlockChange:
-    if isinstance(old, Rows) and isinstance(new, Rows) and (rows := difference(old, new)) is not None:
-        writes: tuple[Part, ...] = ("modify", new.taken(rows.changed)), ("insert", new.taken(rows.added))
-        return BlockChange(old, new, writes, (("delete", old.taken(rows.removed)),))
+def _of_blocks(old: Block, new: Block, of_rows: Iterator[RowDifference | None]) -> BlockChange:
+    """Return the change of a block; `of_rows` yields the difference next if both blocks are rows."""
+    rows = next(of_rows) if isinstance(old, Rows) and isinstance(new, Rows) else None
+    if rows is not None:
+        writes: tuple[Part, ...] = ("modify", rows.changed), ("insert", rows.added)
+        return BlockChange(old, new, writes, (("delete", rows.removed),))
     updates = _of_entries(tuple(old), tuple(new))
     written = [update for update in updates if update.kind != "delete"]
     return BlockChange(old, new, _parts(written), _parts(updates[len(written) :]))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from controller.errors import PlanError
 from controller.plan.entry import Entry, Lpm, Match, Params, Range, Ternary
 
-__all__ = ["Block", "Column", "MatchColumn", "NodeEntries", "Rows", "blocks_of"]
+__all__ = ["Block", "Column", "MatchColumn", "NodeEntries", "Rows", "blocks_of", "joined_rows"]
 
 Column = NDArray[Any] | int
 """Array of one integer for each row, shape (rows,), any integer dtype; or an int that holds for all rows."""
@@ -266,6 +266,30 @@ class NodeEntries(Sequence[Entry]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} entries in {len(self.blocks)} blocks>"
+
+
+def joined_rows(blocks: Sequence[Rows]) -> Rows:
+    """Return the rows of several blocks of equal layout, at least one, in one block."""
+    first = blocks[0]
+    if len(blocks) == 1:
+        return first
+
+    def join(columns: Iterator[Column]) -> Column:
+        arrays = list(columns)
+        return arrays[0] if isinstance(arrays[0], int) else np.concatenate(arrays)
+
+    match = []
+    for number, field in enumerate(first.match):
+        fields = [block.match[number] for block in blocks]
+        extra = None
+        if field.extra is not None:
+            extra = join(own.extra for own in fields if own.extra is not None)
+        match.append(MatchColumn(field.name, field.kind, join(own.values for own in fields), extra))
+    params = [
+        (name, join(block.params[number][1] for block in blocks))
+        for number, (name, _) in enumerate(first.params)
+    ]
+    return Rows(first.table, first.action, match, params, join(block.priority for block in blocks))
 
 
 def blocks_of(entries: Sequence[Entry]) -> tuple[Block, ...]:

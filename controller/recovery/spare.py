@@ -16,7 +16,7 @@ from typing import final
 
 from controller.garbage import garbage_collection_paused
 from controller.paths.shares.weights import Demand
-from controller.plan.diff import diff
+from controller.plan.diff import diff_nodes
 from controller.plan.entry import Entry, Pair
 from controller.plan.plan import Plan
 from controller.plan.updates import Update
@@ -95,7 +95,7 @@ def takeover(
         previous=plan,
     )
     before = plan.entries if installed is None else installed
-    return new, {name: diff(before[name], entries) for name, entries in new.entries.items()}
+    return new, diff_nodes(before, new.entries)
 
 
 @final

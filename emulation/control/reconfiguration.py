@@ -25,11 +25,11 @@ from controller.circuits.transition import (
     pod_traffic,
     replan,
     standing_circuits,
-    table_updates,
     unserved_pods,
 )
 from controller.errors import PlanError
 from controller.paths.shares.weights import Demand
+from controller.plan.diff import diff_nodes
 from controller.plan.entry import Entry
 from controller.plan.plan import Plan
 from controller.plan.updates import Update
@@ -255,7 +255,7 @@ class ReconfigurationController:
             # Frames under way still arrive over circuits that are torn down, so ingress tables stay.
             written = {
                 node: without_turns(some)
-                for node, some in table_updates(drained, self._runtime.installed()).items()
+                for node, some in diff_nodes(self._runtime.installed(), drained.entries).items()
             }
             # Leaves first stop sending to spines that lose circuits; then the spines change.
             higher = {node: some for node, some in written.items() if fabric.node(node).level > 1}
@@ -372,7 +372,7 @@ class ReconfigurationController:
 
     def _adopt(self, plan: Plan) -> int:
         """Adopt a plan, and return the number of entries written."""
-        written = table_updates(plan, self._runtime.installed())
+        written = diff_nodes(self._runtime.installed(), plan.entries)
         self._runtime.adopt(plan, written)
         return sum(map(len, written.values()))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import Entry, Exact, PlanError, Ternary, Update, diff
-from controller.plan.diff import apply_in_turn, apply_updates
+from controller.plan.diff import apply_in_turn, apply_updates, diff_nodes
 from controller.plan.rows import Column, MatchColumn, NodeEntries, Rows
 from controller.plan.updates import Updates
 
@@ -66,6 +66,21 @@ def test_a_difference_in_columns_is_that_of_the_entries(
     assert list(updates[1:-1]) == list(updates)[1:-1]
     assert apply_updates(was, updates) == becomes
     assert set(apply_updates(tuple(was), updates)) == set(becomes)
+
+
+@given(st.lists(st.tuples(TABLE, TABLE), max_size=4), st.integers(0, 5))
+def test_nodes_compared_together_differ_as_each_alone(
+    tables: list[tuple[dict[tuple[int, int, int], int], dict[tuple[int, int, int], int]]], shuffle: int
+) -> None:
+    old = {str(number): node(was, number) for number, (was, _) in enumerate(tables)}
+    new = {str(number): node(becomes, 1, shuffle) for number, (_, becomes) in enumerate(tables)}
+    # A node without columns, and a node whose entries are the same object.
+    old |= {"tuple": tuple(OTHERS), "same": (same := node({(1, 1, 0): 1}, 1))}
+    new |= {"tuple": tuple(OTHERS[1:]), "same": same}
+    together = diff_nodes(old, new)
+    assert list(together) == list(new)
+    for name, entries in new.items():
+        assert tuple(together[name]) == tuple(diff(old[name], entries))
 
 
 def test_rows_of_another_action_are_compared_one_by_one() -> None:
