@@ -6,7 +6,7 @@ circuits have changed     a pair keeps its candidates if they are shorter than a
                           the core (LumosCore); endpoints keep their address tables
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -87,9 +87,11 @@ def after_moved_circuits(previous: Plan, fabric: Fabric, failed: frozenset[str])
     if old.nodes is not fabric.nodes or old.optical is not fabric.optical or not _joins_the_top(fabric):
         return Reused()
     links, old_links = ({link.name: link for link in either.links} for either in (fabric, old))
-    circuits = {name for name in links.keys() | old_links.keys() if circuit_of(fabric, name) is not None}
-    differing = {name for name in links.keys() | old_links.keys() if links.get(name) != old_links.get(name)}
-    if not differing <= circuits or failed - circuits != previous.failed - circuits:
+    # Fabrics that differ in circuits alone share the objects of all other links.
+    differing = {name for name, link in links.items() if old_links.get(name) is not link}
+    differing |= old_links.keys() - links.keys()
+    differing = {name for name in differing if links.get(name) != old_links.get(name)}
+    if not _are_circuits(fabric, differing | (failed ^ previous.failed)):
         return Reused()
     if not (isinstance(known, PathColumns) and len(known)):
         return Reused()
@@ -104,6 +106,10 @@ def after_moved_circuits(previous: Plan, fabric: Fabric, failed: frozenset[str])
         return Reused()
     no_new_links = links.keys() <= old_links.keys()
     return Reused(previous, known.chosen(kept).on(fabric), circuits=True, no_new_links=no_new_links)
+
+
+def _are_circuits(fabric: Fabric, names: Iterable[str]) -> bool:
+    return all(circuit_of(fabric, name) is not None for name in names)
 
 
 @computed_once

@@ -6,6 +6,7 @@ is made. A test compares the declarations with the p4info of every compiled prog
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 from controller.errors import PlanError
@@ -60,11 +61,17 @@ class Action:
 
     def group(self, match: Key, *members: int) -> Entry:
         """Return a row of a table with an action selector; each member calls the action with one value."""
-        return Entry(self.table, match, self.name, members=tuple(self.call(value) for value in members))
+        return Entry(self.table, match, self.name, members=tuple(_member(self, value) for value in members))
 
     def is_called_by(self, entry: Entry) -> bool:
         """Return whether an entry calls the action."""
         return (entry.table, entry.action) == (self.table, self.name)
+
+
+@lru_cache(maxsize=1 << 12)
+def _member(action: Action, value: int) -> Params:
+    """Return the call of a group's member; equal calls of all groups are one object, and encoded once."""
+    return action.call(value)
 
 
 ARRIVE = Action("arrival", "arrive", ("group", "up"))

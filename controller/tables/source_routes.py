@@ -145,22 +145,20 @@ class RouteRows:
         _check_ends(paths, used)
         bitmap, instr = _headers(finder, paths, steered, np.flatnonzero(used))
         addresses = columns(finder.fabric).addresses
+        match = [
+            MatchColumn("dcna", Exact, np.repeat(addresses[paths.pairs.destinations], BUCKETS)),
+            MatchColumn("bucket", Exact, np.tile(np.arange(BUCKETS, dtype=np.int32), len(paths))),
+        ]
+        params = [column[routes.buckets].reshape(-1) for column in (bitmap, instr)]
         self._pairs = paths.pairs
-        self._dcna = np.repeat(addresses[paths.pairs.destinations], BUCKETS)
-        self._bucket = np.tile(np.arange(BUCKETS, dtype=np.int32), len(paths))
-        self._bitmap = bitmap[routes.buckets].reshape(-1)
-        self._instr = instr[routes.buckets].reshape(-1)
+        self._rows = Rows(
+            PUSH_ROUTE.table, PUSH_ROUTE.name, match, list(zip(PUSH_ROUTE.params, params, strict=True))
+        )
 
     def of(self, node: str) -> Rows:
         """Return the rows of one node; they are views of the columns, not copies."""
         pairs = self._pairs.of_source(node)
-        own = slice(pairs.start * BUCKETS, pairs.stop * BUCKETS)
-        match = [
-            MatchColumn("dcna", Exact, self._dcna[own]),
-            MatchColumn("bucket", Exact, self._bucket[own]),
-        ]
-        params = list(zip(PUSH_ROUTE.params, (self._bitmap[own], self._instr[own]), strict=True))
-        return Rows(PUSH_ROUTE.table, PUSH_ROUTE.name, match, params)
+        return self._rows[pairs.start * BUCKETS : pairs.stop * BUCKETS]
 
 
 def _check_ends(paths: PathColumns, used: NDArray[np.bool_]) -> None:

@@ -46,11 +46,7 @@ def dependent_switches(fabric: Fabric, node: str) -> tuple[str, ...]:
 def spine_segments(finder: PathFinder, here: Node) -> list[Segment]:
     """Return the segments of a switch of the core for other Pods."""
     fabric, axis = finder.fabric, core_dimensions(finder.fabric)[here.name]
-    ports = {
-        coordinate: _ports_towards(finder, here.name, neighbour)
-        for coordinate, neighbour in _line_members(fabric, here.name).items()
-        if neighbour != here.name
-    }
+    ports = _ports_by_coordinate(finder, here.name)
     room = _max_group_size(sum(len(numbers) > 1 for numbers in ports.values()))
     groups = len(_lines_of_core(fabric))
     array: list[NextHop] = [None] * (fabric.address_plan.mask(_field_name(fabric, axis)) + 1)
@@ -155,6 +151,7 @@ class _LineCircuits:
     """
 
     members: Mapping[int, str]
+    names: tuple[str, ...]
     position: Mapping[str, int]
     direct: NDArray[np.int64]
     relayed: NDArray[np.int64]
@@ -174,9 +171,9 @@ class _LineCircuits:
     def relays(self, switch: str, neighbour: str) -> Iterator[tuple[str, int]]:
         """Yield each relaying member and the number of circuits relayed by the member."""
         counts = np.minimum(self.direct[self.position[switch]], self.direct[self.position[neighbour]])
-        names = tuple(self.position)
-        for third in np.flatnonzero(counts).tolist():
-            yield names[third], int(counts[third])
+        thirds = counts.nonzero()[0]
+        for third, count in zip(thirds.tolist(), counts[thirds].tolist(), strict=True):
+            yield self.names[third], count
 
 
 def _circuits_of_line(finder: PathFinder, switch: str) -> _LineCircuits:
@@ -199,15 +196,24 @@ def _count_circuits(finder: PathFinder, first: str) -> _LineCircuits:
                 direct[number, position[neighbour]] = len(finder.ports_to(name, neighbour))
     # A switch has no circuits to itself, so it is no relay of its own.
     relayed = np.array([np.minimum(row, direct).sum(axis=1) for row in direct])
-    return _LineCircuits(members, position, direct, relayed)
+    return _LineCircuits(members, tuple(position), position, direct, relayed)
 
 
-def _ports_towards(finder: PathFinder, switch: str, neighbour: str) -> list[int]:
-    """Return the ports of a core switch towards another core switch; each port has an equal share."""
-    if finder.has_link(switch, neighbour):
-        return list(finder.ports_to(switch, neighbour))
-    ways = _circuits_of_line(finder, switch).relays(switch, neighbour)
-    return [port for third, count in ways for port in finder.ports_to(switch, third)[:count]]
+def _ports_by_coordinate(finder: PathFinder, switch: str) -> dict[int, list[int]]:
+    """Return the ports of a core switch towards each possible peer of its circuits; ports have equal shares.
+
+    A peer without a circuit to the switch is reached over third members of the line.
+    """
+    line = _circuits_of_line(finder, switch)
+    own = {name: finder.ports_to(switch, name) for name in finder.neighbours(switch) if name in line.position}
+    ports: dict[int, list[int]] = {}
+    for coordinate, member in line.members.items():
+        if member in own:
+            ports[coordinate] = list(own[member])
+        elif member != switch:
+            relays = line.relays(switch, member)
+            ports[coordinate] = [port for third, count in relays for port in own[third][:count]]
+    return ports
 
 
 def _max_group_size(groups: int) -> int:
