@@ -81,9 +81,25 @@ def dimension_wise(
     shares = balanced(dims, unscattered_dims=unscattered_dims) if shares is None else shares
     for order in shares:
         check_order(order, n)
+    name = name or f"{kind}-{'x'.join(map(str, dims))}"
+    return _schedule(tuple(dims), elements, kind, tuple(shares.items()), unscattered_dims, name)
+
+
+@lru_cache(maxsize=2)
+def _schedule(
+    dims: tuple[int, ...],
+    elements: int,
+    kind: Kind,
+    shares: tuple[tuple[Order, float], ...],
+    unscattered_dims: int,
+    name: str,
+) -> Schedule:
+    """Return the schedule of `dimension_wise`; jobs of equal shape share it."""
+    n = len(dims)
     transfers: list[Transfer] = []
     owned: list[list[Range]] = [[] for _ in range(prod(dims))]
-    for order, part in zip(shares, cut_by(0, elements, list(shares.values())), strict=True):
+    parts = cut_by(0, elements, [weight for _, weight in shares])
+    for (order, _), part in zip(shares, parts, strict=True):
         if part[1] > part[0]:
             for rank, piece in _one_share(dims, order, part, kind, unscattered_dims, transfers):
                 if piece[1] > piece[0]:
@@ -91,7 +107,6 @@ def dimension_wise(
     everyone = tuple(range(prod(dims)))
     pieces = (((0, elements),),) if kind == "allreduce" else tuple(map(tuple, owned))
     goal = Goal(kind, everyone, pieces, end=2 * n - unscattered_dims if kind == "allreduce" else n)
-    name = name or f"{kind}-{'x'.join(map(str, dims))}"
     return Schedule(name, prod(dims), elements, tuple(transfers), (goal,))
 
 

@@ -193,16 +193,21 @@ class Sliced:
 
 _IDLE = CellPlan()
 
+_MOST_CELLS = 1 << 18
+"""Largest number of cells of all ranks whose plans are kept, 8 bytes each."""
+
 
 @final
 class Plans(Sequence[tuple[CellPlan, ...]]):
-    """Plans of each rank, one for each cell, computed at each access, since all plans would fill the memory.
+    """Plans of each rank, one for each cell; plans of up to _MOST_CELLS cells are kept for later accesses.
 
-    Cells with equal plans share a plan object; a rank has few distinct plans.
+    All plans of a large schedule would fill the memory. Cells with equal plans share a plan object; a rank
+    has few distinct plans.
     """
 
     def __init__(self, schedule: Schedule, bounds: list[int], arrivals: Iterable[Arrival]) -> None:
         self._bounds = bounds
+        self._kept: dict[int, tuple[CellPlan, ...]] = {}
         self._leaving: list[list[Transfer]] = [[] for _ in range(schedule.ranks)]
         self._coming: list[list[Arrival]] = [[] for _ in range(schedule.ranks)]
         for transfer in schedule.transfers:
@@ -221,8 +226,14 @@ class Plans(Sequence[tuple[CellPlan, ...]]):
 
     def __getitem__(self, index: int | slice) -> tuple[CellPlan, ...] | Sequence[tuple[CellPlan, ...]]:
         if isinstance(index, slice):
-            return [self._of(rank) for rank in range(*index.indices(len(self)))]
-        return self._of(index)
+            return [self[rank] for rank in range(*index.indices(len(self)))]
+        rank = range(len(self))[index]
+        plans = self._kept.get(rank)
+        if plans is None:
+            plans = self._of(rank)
+            if (len(self._kept) + 1) * len(plans) <= _MOST_CELLS:
+                self._kept[rank] = plans
+        return plans
 
     def _of(self, rank: int) -> tuple[CellPlan, ...]:
         cells = len(self._bounds) - 1

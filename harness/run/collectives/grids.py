@@ -164,11 +164,22 @@ def _ways(fabric: Fabric, members: Sequence[str], dimension: int) -> frozenset[s
 def pair_rates(fabric: Fabric, members: Sequence[str]) -> dict[tuple[int, int], float]:
     """Return the rate in bit/s of each direct link between two members, by both ordered pairs of ranks."""
     rank_of = {name: rank for rank, name in enumerate(members)}
-    rates = {}
+    rates_of = _rates_by_neighbour(fabric)
+    return {
+        (rank, rank_of[neighbour]): rate
+        for name, rank in rank_of.items()
+        for neighbour, rate in rates_of.get(name, {}).items()
+        if neighbour in rank_of
+    }
+
+
+@computed_once
+def _rates_by_neighbour(fabric: Fabric) -> dict[str, dict[str, float]]:
+    """Return, by node and neighbour, the rate in bit/s of their link; of parallel links, that of the last."""
+    rates: dict[str, dict[str, float]] = {}
     for link in fabric.links:
-        a, b = rank_of.get(link.a.node), rank_of.get(link.b.node)
-        if a is not None and b is not None:
-            rates[a, b] = rates[b, a] = float(link.rate_bps)
+        for end, other in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
+            rates.setdefault(end, {})[other] = float(link.rate_bps)
     return rates
 
 
