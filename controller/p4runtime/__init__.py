@@ -9,7 +9,7 @@ p4info          entries, counters and controller headers by the names of a p4inf
 entry_encoding  an entry as bytes of P4Runtime messages
 row_encoding    rows of a table as bytes of P4Runtime messages, all rows at once
 counter_cells   cells of counters as arrays, from the bytes of ReadResponses
-field_encoding  match fields and parameters as bytes of P4Runtime messages
+field_encoding  match fields and parameters of a p4info; numbers of protocol buffers
 replication     multicast groups as messages
 entries_file    entries of a user's own program, from a file
 local           calls between a client and a server of one process, without a socket

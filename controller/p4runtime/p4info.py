@@ -6,7 +6,6 @@ name the node; the client adds the name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
@@ -14,13 +13,8 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from controller.errors import InstallError
-from controller.p4runtime.entry_encoding import (
-    MOST_KNOWN,
-    ActionEncoder,
-    TableEncoder,
-    unknown,
-)
-from controller.p4runtime.field_encoding import Field, bytestring, match_field, parameter
+from controller.p4runtime.entry_encoding import Action, TableEncoder, unknown
+from controller.p4runtime.field_encoding import Field
 from controller.p4runtime.row_encoding import NO_UPDATES, SerialisedUpdates, encode_rows, joined_updates
 from controller.plan.entry import Entry, Exact, Lpm, Match, Optional, Params, Range, Ternary
 from controller.plan.rows import Block, Rows
@@ -28,8 +22,8 @@ from controller.plan.updates import Kind, Part, Update, parts_of
 
 __all__ = ["P4Info"]
 
-# Largest number of blocks of entries whose updates are cached for other nodes with the same block.
-_MOST_BLOCKS = 1 << 12
+# Largest number of entries, and of blocks of entries, whose updates are cached for other nodes.
+_MOST_ENTRIES, _MOST_BLOCKS = 1 << 17, 1 << 12
 
 _MATCH_KINDS: dict[int, type[Match]] = {
     p4i.MatchField.EXACT: Exact,
@@ -41,26 +35,16 @@ _MATCH_KINDS: dict[int, type[Match]] = {
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Metadata:
-    """A metadata field of packet-ins or packet-outs, from the program's controller header."""
-
-    id: int
-    name: str
-    bits: int
-
-
-@final
 class P4Info:
     """Tables, counters and controller headers of a p4info, by alias or full name."""
 
     def __init__(self, message: p4i.P4Info) -> None:
         self.message = message
         actions = {
-            action.preamble.id: ActionEncoder(
+            action.preamble.id: Action(
                 action.preamble.id,
                 action.preamble.alias or action.preamble.name,
-                tuple(parameter(param.id, param.name, param.bitwidth) for param in action.params),
+                tuple(Field(param.id, param.name, param.bitwidth) for param in action.params),
             )
             for action in message.actions
         }
@@ -69,7 +53,7 @@ class P4Info:
         self._tables_by_id: dict[int, TableEncoder] = {}
         for info in message.tables:
             keys = tuple(
-                match_field(field.id, field.name, field.bitwidth, _MATCH_KINDS.get(field.match_type))
+                Field(field.id, field.name, field.bitwidth, _MATCH_KINDS.get(field.match_type))
                 for field in info.match_fields
             )
             own = {reference.id: actions[reference.id] for reference in info.action_refs}
@@ -89,7 +73,7 @@ class P4Info:
         self._counters |= {counter.preamble.alias: counter.preamble.id for counter in message.counters}
         self._headers = {
             header.preamble.name: tuple(
-                _Metadata(field.id, field.name, field.bitwidth) for field in header.metadata
+                Field(field.id, field.name, field.bitwidth) for field in header.metadata
             )
             for header in message.controller_packet_metadata
         }
@@ -196,7 +180,7 @@ class P4Info:
         Nodes of a fabric share most entry objects, so updates are cached by object.
         """
         known = self._installing
-        if len(known) >= MOST_KNOWN:
+        if len(known) >= _MOST_ENTRIES:
             known.clear()
         for entry in entries:
             if id(entry) not in known:
@@ -268,9 +252,7 @@ class P4Info:
             if name not in names:
                 raise unknown("packet_out: metadata", name, names)
         return [
-            p4r.PacketMetadata(
-                metadata_id=field.id, value=bytestring(values.get(field.name, 0), field.bits, field.name)
-            )
+            p4r.PacketMetadata(metadata_id=field.id, value=field.encode(values.get(field.name, 0)))
             for field in fields
         ]
 
@@ -283,7 +265,7 @@ class P4Info:
         }
 
 
-def _decode_params(action: ActionEncoder, call: p4r.Action) -> Params:
+def _decode_params(action: Action, call: p4r.Action) -> Params:
     values = {param.param_id: int.from_bytes(param.value) for param in call.params}
     missing = [param.name for param in action.params if param.id not in values]
     if missing:

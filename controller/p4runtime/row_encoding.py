@@ -20,7 +20,7 @@ import numpy as np
 from finsy.proto import p4r
 from numpy.typing import NDArray
 
-from controller.p4runtime.entry_encoding import LARGEST_PRIORITY, UPDATE_TYPES, ActionEncoder, TableEncoder
+from controller.p4runtime.entry_encoding import LARGEST_PRIORITY, UPDATE_TYPES, Action, TableEncoder
 from controller.p4runtime.field_encoding import Field, tag, varint
 from controller.plan.entry import Exact, Lpm, Optional, Range, Ternary
 from controller.plan.rows import Column, MatchColumn, Rows, joined_rows
@@ -157,7 +157,7 @@ def _message(table: TableEncoder, rows: Rows, kind: Kind) -> _Sized | None:
     return _Sized(_UPDATES, (_HEADS[kind], _Sized(_ENTITY, (_Sized(_TABLE_ENTRY, entry),))))
 
 
-def _params(action: ActionEncoder, rows: Rows) -> Iterator[_Sized | None]:
+def _params(action: Action, rows: Rows) -> Iterator[_Sized | None]:
     for param, (name, column) in zip(action.params, rows.params, strict=False):
         value = _bytestring(_PARAM_VALUE, column, param.bits) if name == param.name else None
         yield None if value is None else _Sized(_PARAMS, (_PARAM_ID + varint(param.id), value))
