@@ -20,7 +20,7 @@ from controller.plan.updates import Kind
 
 __all__ = ["LARGEST_PRIORITY", "UPDATE_TYPES", "Action", "TableEncoder", "calls_of", "describe", "unknown"]
 
-UPDATE_TYPES: Mapping[Kind, int] = {
+UPDATE_TYPES: "Mapping[Kind, p4r.Update.Type.ValueType]" = {
     "insert": p4r.Update.INSERT,
     "modify": p4r.Update.MODIFY,
     "delete": p4r.Update.DELETE,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from controller.errors import PlanError
 from controller.paths.finder import PathFinder
 from controller.paths.source_route import INSTRUCTION_BITS, MAX_HOPS, MAX_INSTRUCTIONS, MAX_PORT, pack
-from controller.plan.entry import BUCKETS, Entry, Exact, Match, Params, Path, hops_of
+from controller.plan.entry import BUCKETS, Entry, Exact, Path, hops_of
 from controller.plan.path_columns import PathColumns
 from controller.plan.routes import Routes
 from controller.plan.rows import MatchColumn, Rows
@@ -50,8 +50,8 @@ def source_route_entries(
     """
     entries: list[Entry] = []
     for destination, paths in routes.items():
-        keys = _keys(finder.fabric.node(destination).address)
-        known: dict[tuple[Path, int], Params | None] = {}
+        address = finder.fabric.node(destination).address
+        known: dict[tuple[Path, int], tuple[int | None, ...] | None] = {}
         for bucket, path in enumerate(paths):
             if path is None:
                 continue
@@ -60,43 +60,17 @@ def source_route_entries(
                 if path[0] != node or path[-1] != destination:
                     raise _wrong_path(node, path, destination)
                 ports = steer(*variant)
-                known[variant] = None if ports is None else _route_parameters(tuple(ports))
-            if (params := known[variant]) is not None:
-                entries.append(_route_entry(keys[bucket], params))
+                known[variant] = None if ports is None else tuple(ports)
+            if (taken := known[variant]) is not None:
+                entries.append(_route_entry(address, bucket, taken))
     return tuple(entries)
 
 
-# Nodes share equal entries and keys as one object each: they are most of the plan of a large fabric.
-
-_BUCKETS = tuple(("bucket", Exact(bucket)) for bucket in range(BUCKETS))
-
-
-@lru_cache(maxsize=1 << 14)
-def _keys(address: int) -> tuple[tuple[tuple[str, Match], ...], ...]:
-    """Return the match keys of the source routes to an address, one for each of the 16 buckets."""
-    dcna = ("dcna", Exact(address))
-    return tuple((dcna, bucket) for bucket in _BUCKETS)
-
-
-@lru_cache(maxsize=1 << 16)
-def _route_parameters(ports: tuple[int | None, ...]) -> Params:
-    """Return the parameters of push_route for a source route with these egress ports."""
-    return PUSH_ROUTE.call(*pack(ports))
-
-
-_MOST_KNOWN = 1 << 20
-_route_entries: dict[tuple[int, int], Entry] = {}  # by the identities of match and parameters
-
-
-def _route_entry(match: tuple[tuple[str, Match], ...], params: Params) -> Entry:
-    """Return the entry of a source route, with a key of `_keys` and the result of `_route_parameters`."""
-    both = id(match), id(params)
-    entry = _route_entries.get(both)
-    if entry is None:
-        if len(_route_entries) >= _MOST_KNOWN:
-            _route_entries.clear()
-        entry = _route_entries[both] = Entry(PUSH_ROUTE.table, match, PUSH_ROUTE.name, params)
-    return entry
+@lru_cache(maxsize=1 << 20)
+def _route_entry(address: int, bucket: int, ports: tuple[int | None, ...]) -> Entry:
+    """Return the entry of a source route; equal entries of several nodes are one object."""
+    match = ("dcna", Exact(address)), ("bucket", Exact(bucket))
+    return Entry(PUSH_ROUTE.table, match, PUSH_ROUTE.name, PUSH_ROUTE.call(*pack(ports)))
 
 
 def steered_ports(finder: PathFinder, path: Path) -> Ports:
