@@ -25,11 +25,11 @@ standing circuit.
 
 from controller.circuits.allocation import Method, allocate, allocate_by_spine
 from controller.circuits.baselines.exact import assign_exact
-from controller.circuits.baselines.uniform import allocate_uniform, dual_link_maps
+from controller.circuits.baselines.uniform import allocate_uniform
 from controller.circuits.bisection import even_split
 from controller.circuits.demand import check_demand, pod_demand, saturate_demand
 from controller.circuits.leaf import leaf_plan, leaf_spine_load, leaf_split, pod_centric_split
-from controller.circuits.pairs import assign_from_scratch, assign_greedy, assign_pairs
+from controller.circuits.pairs import assign_greedy, assign_pairs
 from controller.circuits.physical import check_crossconnects, check_l2, crossconnects
 from controller.circuits.plan import DARK, CircuitPlan, Moves, check_maps, count_moves
 from controller.circuits.port_availability import allocate_available, fill_unused_ports
@@ -45,7 +45,6 @@ __all__ = [
     "allocate_by_spine",
     "allocate_uniform",
     "assign_exact",
-    "assign_from_scratch",
     "assign_greedy",
     "assign_pairs",
     "check_crossconnects",
@@ -54,7 +53,6 @@ __all__ = [
     "check_maps",
     "count_moves",
     "crossconnects",
-    "dual_link_maps",
     "even_split",
     "fill_unused_ports",
     "leaf_plan",

@@ -15,7 +15,7 @@ from controller.circuits.places import place_circuits
 from controller.circuits.plan import DARK, check_maps, count_moves
 from controller.errors import PlanError
 
-__all__ = ["assign_from_scratch", "assign_greedy", "assign_pairs", "check_sums"]
+__all__ = ["assign_greedy", "assign_pairs", "check_sums"]
 
 
 def assign_pairs(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
@@ -54,11 +54,6 @@ def _fewest_additions(matrix: Ints, standing: Ints) -> int:
     has = np.zeros_like(matrix)
     np.add.at(has, (row, standing[slot, row]), 1)
     return int(np.maximum(matrix - has, 0).sum())
-
-
-def assign_from_scratch(matrix: Ints, pairs: int) -> Ints:
-    """Assign circuits without regard to standing circuits (baseline)."""
-    return assign_pairs(matrix, pairs)
 
 
 def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:

@@ -25,17 +25,11 @@ from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.participant import Output
 from emulation.traffic.host.stats import AgentStats, LostBlock
 from emulation.traffic.schedule.data import Array
-from emulation.traffic.tree.numbers import (
-    block_scale,
-    from_network,
-    from_scaled,
-    scaled_bits,
-    to_network,
-    to_scaled,
-)
+from emulation.traffic.tree.numbers import from_network, scaled_bits, to_network
 from emulation.traffic.tree.spec import MemberSpec, TreePort
 from emulation.traffic.tree.wire import EVERY_LEAF, ReductionFields, read_frame, write_frame
 from emulation.traffic.tree.work import Block
+from tests.oracle.scaled_numbers import block_scale, from_scaled, to_scaled
 
 __all__ = ["TreeMember"]
 

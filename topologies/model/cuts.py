@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topologies.model.computed_once import computed_once
 from topologies.model.fabric import Fabric
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["bisection_bps", "halvings", "rate_between"]
+__all__ = ["halvings", "rate_between"]
 
 # Shares of the endpoints at which an ordered list of endpoints is split.
 _SHARES = (0.25, 0.5, 0.75)
@@ -82,16 +81,6 @@ def halvings(fabric: Fabric) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]
         for split in dict.fromkeys(round(len(order) * share) for share in _SHARES):
             if 0 < split < len(order):
                 yield order[:split], order[split:]
-
-
-@computed_once
-def bisection_bps(fabric: Fabric) -> int:
-    """Return the least rate between two halves of the endpoints, over the equal halves of `halvings`.
-
-    This is an upper bound of the bisection; finding the least of all halves is NP-hard.
-    """
-    parts = ((a, b) for a, b in halvings(fabric) if abs(len(a) - len(b)) <= 1)
-    return min((rate_between(fabric, a, b) for a, b in parts), default=0)
 
 
 def _spectral_orders(fabric: Fabric, ends: Collection[str]) -> Iterator[tuple[str, ...]]:

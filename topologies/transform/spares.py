@@ -26,7 +26,6 @@ __all__ = [
     "replaced",
     "spares_for",
     "standbys",
-    "taken_over",
 ]
 
 Side = Literal["domain", "network"]
@@ -78,17 +77,11 @@ def spares_for(fabric: Fabric, name: str) -> tuple[str, ...]:
     )
 
 
-def taken_over(fabric: Fabric, failed: str, spare: str) -> Fabric:
-    """Return the fabric with the addresses of a spare and a failed node exchanged.
-
-    Senders to the address notice nothing. `Node.coordinates` and links are unchanged. In UB-Mesh the spare
-    takes over the role of the failed NPU; the takeover of the address is our derivation.
-    """
-    return replaced(fabric, Replacement({failed: spare}))
-
-
 def replaced(fabric: Fabric, replacement: Replacement) -> Fabric:
     """Return the fabric after a replacement: addresses exchanged, circuits changed.
+
+    Senders to an address notice nothing; `Node.coordinates` are unchanged. In UB-Mesh a spare takes over the
+    role of the failed NPU; the takeover of the address is our derivation.
 
     TopologyError unless each pair is two different nodes of one tier, and no node is in two pairs.
     """

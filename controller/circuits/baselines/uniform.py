@@ -16,7 +16,7 @@ from controller.circuits.demand import check_demand
 from controller.circuits.flow import Ints
 from controller.errors import PlanError
 
-__all__ = ["allocate_uniform", "dual_link_maps"]
+__all__ = ["allocate_uniform"]
 
 _EXACT_PODS = 8
 
@@ -48,21 +48,6 @@ def allocate_uniform(
     for k, i, j in matched:
         maps[k, i], maps[k, j] = j, i
     return len(matched), maps
-
-
-def dual_link_maps(maps: Ints) -> Ints:
-    """Convert maps, (pairs, P), to optical switches with both ports of every Pod, (pairs, 2 P).
-
-    Port 2 i of a converted switch is the even port of Pod i, and port 2 i + 1 is its odd port. Circuits join
-    even to odd ports, so every demand can be realised, but a switch with n ports serves only n / 2 Pods. The
-    scheme is recalled from LumosCore's paper and not verified.
-    """
-    pairs, n = maps.shape
-    joined = np.full((pairs, 2 * n), -1)
-    k, i = np.nonzero(maps >= 0)
-    j = maps[k, i]
-    joined[k, 2 * i], joined[k, 2 * j + 1] = 2 * j + 1, 2 * i
-    return joined
 
 
 def _greedy_matchings(demand: Ints, ports: int) -> list[tuple[int, int, int]]:

@@ -21,7 +21,6 @@ from emulation.traffic.collectives.bounds import (
     busiest_pair_ps,
     gather_bound_ps,
     ring_bound_ps,
-    rings_bound_ps,
     send_bound_ps,
     traffic_bound_ps,
 )
@@ -95,7 +94,6 @@ __all__ = [
     "reduce",
     "ring_bound_ps",
     "rings",
-    "rings_bound_ps",
     "send_bound_ps",
     "split_over_rings",
     "traffic_bound_ps",

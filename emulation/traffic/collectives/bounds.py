@@ -18,7 +18,6 @@ __all__ = [
     "busiest_pair_ps",
     "gather_bound_ps",
     "ring_bound_ps",
-    "rings_bound_ps",
     "send_bound_ps",
     "traffic_bound_ps",
 ]
@@ -50,14 +49,6 @@ def ring_bound_ps(ranks: int, data_bytes: int, rate_bps: int) -> float:
     Each rank sends 2 (n - 1)/n D over its only link, of rate `rate_bps`.
     """
     return 2 * (ranks - 1) / ranks * data_bytes * 8 / rate_bps * _PS_PER_SECOND
-
-
-def rings_bound_ps(ranks: int, rings: int, data_bytes: int, rate_bps: int) -> float:
-    """Return the least time in ps of an AllReduce of D = `data_bytes` on rings that share no directed link.
-
-    With links of rate B, 8 ranks need 7 D/(24 B) on 6 rings, and D/(4 B) on 7 rings.
-    """
-    return ring_bound_ps(ranks, data_bytes, rate_bps) / rings
 
 
 def gather_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:

@@ -9,7 +9,6 @@ docs/use/graphs.md describes all keys, graph.schema.json is their schema.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,7 +17,7 @@ from emulation.traffic.frames.values import Combine
 from emulation.traffic.graph.operations import Graph, Kind, Operation
 from topologies.errors import suggestion
 
-__all__ = ["FORMAT", "VERSION", "graph_schema", "line_of", "read_graph", "to_document", "write_graph"]
+__all__ = ["FORMAT", "VERSION", "line_of", "read_graph", "to_document", "write_graph"]
 
 FORMAT = "railyard-graph"
 VERSION = 1
@@ -76,12 +75,6 @@ def to_document(graph: Graph) -> dict[str, Any]:
         "name": graph.name,
         "operations": [_row(operation) for operation in graph.operations],
     }
-
-
-@cache
-def graph_schema() -> str:
-    """Return the text of the JSON schema (draft 2020-12) of graphs."""
-    return Path(__file__).with_name("graph.schema.json").read_text(encoding="utf-8")
 
 
 def line_of(text: str, number: int, key: str) -> int:

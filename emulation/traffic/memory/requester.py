@@ -69,11 +69,6 @@ class Requester:
         self.sent = self.retransmitted = self.late = 0
 
     @property
-    def outstanding(self) -> list[object]:
-        """Tags of requests without a response."""
-        return [request.tag for request in self._open.values() if not request.answered]
-
-    @property
     def rtt_ps(self) -> int:
         """Smoothed round trip in ps; 0 before the first measurement."""
         return self._rtt

@@ -8,7 +8,7 @@ exact. For sums, float32 travels as integers with a scale that all members agree
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,22 +18,12 @@ from emulation.traffic.schedule.data import Array
 from emulation.traffic.tree.work import Work
 
 __all__ = [
-    "NO_SCALE",
-    "block_scale",
     "from_network",
-    "from_scaled",
     "scaled_bits",
     "sum_error",
     "sum_errors",
     "to_network",
-    "to_scaled",
 ]
-
-NO_SCALE: Final = 0xFFFF
-"""Scale of a block that contains infinity or NaN: its results are NaN."""
-
-_SCALE_ZERO: Final = 512
-"""Scale of a block of magnitudes below 2**0 (e = 0); a block of zeros has scale 0."""
 
 
 def to_network(data: Array, operation: Combining) -> bytes:
@@ -65,33 +55,6 @@ def scaled_bits(members: int) -> int:
     The sum over `members` members then fits into a signed integer of 32 bits.
     """
     return 30 - (members - 1).bit_length()
-
-
-def block_scale(values: Array) -> int:
-    """Return the 16-bit scale of a block: the least e with all magnitudes below 2**e, plus 512."""
-    if not np.isfinite(values).all():
-        return NO_SCALE
-    largest = float(np.abs(values).max(initial=0))
-    return 0 if largest == 0 else int(np.frexp(largest)[1]) + _SCALE_ZERO
-
-
-def to_scaled(values: Array, scale: int, bits: int) -> Array:
-    """Convert float32 numbers to int32 multiples of 2**(e - b), rounded to the nearest, ties to even.
-
-    e follows from the 16-bit `scale` (`block_scale`), and b is `bits`.
-    """
-    if scale in (0, NO_SCALE):
-        return np.zeros(len(values), np.int32)
-    return np.rint(np.ldexp(values.astype(np.float64), bits - scale + _SCALE_ZERO)).astype(np.int32)
-
-
-def from_scaled(sums: Array, scale: int, bits: int) -> Array:
-    """Convert sums of the integers of `to_scaled` to float32; NaN if `scale` is NO_SCALE."""
-    if scale == NO_SCALE:
-        return np.full(len(sums), np.nan, np.float32)
-    if scale == 0:
-        return np.zeros(len(sums), np.float32)
-    return np.ldexp(sums.astype(np.float64), scale - _SCALE_ZERO - bits).astype(np.float32)
 
 
 def sum_errors(work: Work, inputs: Sequence[Array]) -> NDArray[np.float64] | None:

@@ -10,7 +10,6 @@ from controller import PlanError
 from controller.circuits import (
     Moves,
     assign_exact,
-    assign_from_scratch,
     assign_greedy,
     assign_pairs,
     check_maps,
@@ -24,7 +23,7 @@ def test_every_method_realises_all_of_it_in_partial_permutations() -> None:
     rng = np.random.default_rng(11)
     for _ in range(60):
         n, pairs = int(rng.integers(2, 12)), int(rng.integers(1, 9))
-        before = assign_from_scratch(symmetric_split(feasible(rng, n, 2 * pairs)), pairs)
+        before = assign_pairs(symmetric_split(feasible(rng, n, 2 * pairs)), pairs)
         matrix = symmetric_split(feasible(rng, n, 2 * pairs))
         for method in (assign_pairs, assign_greedy):
             maps = method(matrix, pairs, before)
@@ -37,7 +36,7 @@ def test_with_two_pairs_no_program_keeps_more() -> None:
     kept = []
     for _ in range(40):
         n = int(rng.integers(3, 17))
-        before = assign_from_scratch(symmetric_split(feasible(rng, n, 4)), 2)
+        before = assign_pairs(symmetric_split(feasible(rng, n, 4)), 2)
         matrix = symmetric_split(feasible(rng, n, 4))
         ours, best = assign_pairs(matrix, 2, before), assign_exact(matrix, 2, before, seconds=math.inf)
         assert (carried(best) == matrix).all()
@@ -74,7 +73,7 @@ def test_what_is_wanted_as_before_stays() -> None:
 
 def test_a_program_that_reaches_its_limit_says_so() -> None:
     rng = np.random.default_rng(4)
-    before = assign_from_scratch(symmetric_split(feasible(rng, 24, 32)), 16)
+    before = assign_pairs(symmetric_split(feasible(rng, 24, 32)), 16)
     with pytest.raises(
         PlanError,
         match="the exact program with 768 unknowns has no proven optimum within 0 nodes; allow more time",

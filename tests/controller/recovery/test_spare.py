@@ -17,7 +17,7 @@ from controller.recovery.spare import SparePool, links_of, takeover
 from controller.recovery.unreachable import describe_unreachable
 from controller.schemes.registry import rule_set, scheme_of
 from topologies import Fabric, TopologyError, ub_pod, ub_rack, ub_rack_lrs
-from topologies.transform.spares import Replacement, spares_for, taken_over
+from topologies.transform.spares import Replacement, replaced, spares_for
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +60,14 @@ def ways(plan: Plan, failed: str) -> Iterator[Path]:
 
 
 def test_the_spare_has_the_address_and_nothing_else_changes(rack: Fabric) -> None:
-    taken = taken_over(rack, "npu9", "spare0")
+    taken = replaced(rack, Replacement({"npu9": "spare0"}))
     assert taken.node("spare0").address == rack.node("npu9").address
     assert taken.node("npu9").address == rack.node("spare0").address
     assert taken.links == rack.links
-    assert taken_over(taken, "npu9", "spare0") == rack
+    assert replaced(taken, Replacement({"npu9": "spare0"})) == rack
     for other in ("npu9", "lrs0p0n0"):
         with pytest.raises(TopologyError, match="cannot take the address of npu9"):
-            taken_over(rack, "npu9", other)
+            replaced(rack, Replacement({"npu9": other}))
 
 
 def test_spares_are_those_of_the_rack(two_racks: Fabric) -> None:

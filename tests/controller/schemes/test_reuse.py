@@ -18,7 +18,7 @@ from topologies import Fabric, full_mesh, lumos, ub_pod
 from topologies.families.lumos.core import core_of
 from topologies.families.ub_mesh.fabrics import ub_superpod
 from topologies.transform.circuits import with_maps
-from topologies.transform.spares import taken_over
+from topologies.transform.spares import Replacement, replaced
 
 FABRICS = {
     "mesh": full_mesh([4, 3]),
@@ -63,7 +63,7 @@ def test_failures_and_a_spare_change_a_plan_as_if_it_were_made_anew(name: str, s
             continue
         assert after(fabric, failed, strategy, previous) == after(fabric, failed, strategy, None)
         if name != "mesh":
-            moved = taken_over(fabric, "npu1", "spare0")
+            moved = replaced(fabric, Replacement({"npu1": "spare0"}))
             assert after(moved, failed, strategy, previous, 4) == after(moved, failed, strategy, None, 4)
 
 

@@ -22,7 +22,7 @@ from topologies import (
     torus,
 )
 from topologies.model.checks import check, lane_audit
-from topologies.model.cuts import bisection_bps, rate_between
+from topologies.model.cuts import halvings, rate_between
 from topologies.model.graphs import from_graph
 
 GBPS = 10**9
@@ -43,7 +43,9 @@ def radix(fabric: Fabric) -> set[int]:
 
 
 def bisection_links(fabric: Fabric) -> float:
-    return bisection_bps(fabric) / fabric.links[0].rate_bps
+    """Return the least number of links between two equal halves of the endpoints, over `halvings`."""
+    parts = ((a, b) for a, b in halvings(fabric) if abs(len(a) - len(b)) <= 1)
+    return min(rate_between(fabric, a, b) for a, b in parts) / fabric.links[0].rate_bps
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,7 @@ import pytest
 from controller.circuits import (
     allocate,
     allocate_uniform,
-    assign_pairs,
     check_crossconnects,
-    dual_link_maps,
-    symmetric_split,
 )
 from controller.circuits.flow import Ints
 from tests.controller.circuits.demands import feasible, full
@@ -61,12 +58,3 @@ def test_greedy_is_no_better_than_exact_and_serves_many_pods() -> None:
     links, maps = allocate_uniform(demand, 8)
     check_uniform(links, maps, demand)
     assert links > 0.9 * demand.sum() / 2
-
-
-def test_dual_links_hold_the_same_circuits_on_twice_the_ports() -> None:
-    demand = 2 * (1 - np.eye(3, dtype=int))
-    maps = assign_pairs(symmetric_split(demand), 2)
-    joined = dual_link_maps(maps)
-    check_crossconnects(joined, "uniform")
-    assert joined.shape == (2, 6)
-    assert (joined >= 0).sum() == demand.sum()

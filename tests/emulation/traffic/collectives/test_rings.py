@@ -9,8 +9,8 @@ from emulation.traffic.collectives import (
     balanced_rings,
     check_rings,
     multi_ring,
+    ring_bound_ps,
     rings,
-    rings_bound_ps,
     walecki,
 )
 from emulation.traffic.schedule.schedule import check, demand
@@ -84,8 +84,8 @@ def test_equal_links_are_split_equally() -> None:
     assert not split.borrowed
     assert balanced_rings(rings(8, "undirected")).time == pytest.approx(7 / 24)
     # D/B is one second here.
-    assert rings_bound_ps(8, 7, 1 << 20, 8 << 20) == pytest.approx(0.25e12)
-    assert rings_bound_ps(8, 6, 1 << 20, 8 << 20) == pytest.approx(7 / 24 * 1e12)
+    assert ring_bound_ps(8, 1 << 20, 8 << 20) / 7 == pytest.approx(0.25e12)
+    assert ring_bound_ps(8, 1 << 20, 8 << 20) / 6 == pytest.approx(7 / 24 * 1e12)
 
 
 def test_a_ring_over_a_slow_link_carries_less_and_one_over_a_dead_link_nothing() -> None:

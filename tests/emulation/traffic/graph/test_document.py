@@ -9,9 +9,12 @@ from typing import Any
 import jsonschema
 import pytest
 
+import emulation
 from emulation.errors import GraphError
-from emulation.traffic.graph.document import graph_schema, line_of, read_graph, to_document, write_graph
+from emulation.traffic.graph.document import line_of, read_graph, to_document, write_graph
 from tests.emulation.traffic.graph.random_graphs import random_graph
+
+_SCHEMA = Path(emulation.__file__).parent / "traffic" / "graph" / "graph.schema.json"
 
 SEND = {"id": "s", "send": 8, "from": "a", "to": "b"}
 
@@ -21,7 +24,7 @@ def test_a_graph_is_read_as_it_was_written(seed: int, tmp_path: Path) -> None:
     graph = random_graph(Random(seed), ["a", "b", "c"], 40)
     write_graph(graph, tmp_path / "graph.json")
     document = json.loads((tmp_path / "graph.json").read_text())
-    jsonschema.validate(document, json.loads(graph_schema()))
+    jsonschema.validate(document, json.loads(_SCHEMA.read_text()))
     assert read_graph(document) == graph
 
 

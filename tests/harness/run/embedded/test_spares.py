@@ -19,7 +19,7 @@ from harness.sweeps.conduct import results_of
 from harness.sweeps.plan import plan_study
 from harness.sweeps.table import passed, record_of
 from topologies.families.registry import build
-from topologies.transform.spares import taken_over
+from topologies.transform.spares import Replacement, replaced
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]
@@ -245,4 +245,5 @@ def test_a_fabric_without_switches_has_none_to_fail(railyard: Railyard, write: W
 
 def test_a_fabric_whose_spare_is_in_service_is_the_same_twice() -> None:
     rack = build("ub-pod", dims=(2, 2, 2, 1), planes=1, uplink_lanes=8)
-    assert taken_over(taken_over(rack, "npu0", "spare0"), "npu0", "spare0") == rack
+    swap = Replacement({"npu0": "spare0"})
+    assert replaced(replaced(rack, swap), swap) == rack
