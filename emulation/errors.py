@@ -13,6 +13,7 @@ RailyardError
     └── ThreadsError    a run in several threads that only a single thread can continue
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from topologies.errors import RailyardError
@@ -27,6 +28,7 @@ __all__ = [
     "ProgramError",
     "TestbedError",
     "ThreadsError",
+    "check_ranges",
 ]
 
 
@@ -107,3 +109,14 @@ class CutOffError(EmulationError):
             f"{', '.join(nodes)} {verb} cut off at {at_ps / 10**6:g} us: no {links} is left, and {why}",
             remedy=remedy,
         )
+
+
+def check_ranges(what: str, values: object, ranges: Mapping[str, tuple[int, int]]) -> None:
+    """Raise an EmulationError if an attribute of `values` is outside its range; None is in every range.
+
+    `ranges` has the least and the greatest value of each attribute; the message begins with `what`.
+    """
+    for name, (low, high) in ranges.items():
+        value = getattr(values, name)
+        if value is not None and not low <= value <= high:
+            raise EmulationError(f"{what}: {name} is {value}", remedy=f"use a value from {low} to {high}")

@@ -14,7 +14,7 @@ from typing import Final, final
 
 import numpy as np
 
-from emulation.errors import EmulationError
+from emulation.errors import EmulationError, check_ranges
 from emulation.traffic.frames.wire import PSN_MASK
 from emulation.traffic.host.transport import NEVER
 from emulation.traffic.schedule.data import Array
@@ -47,15 +47,12 @@ class IterationProfile:
     overlap_ps: int = 0
 
     def __post_init__(self) -> None:
-        limits = {
+        ranges = {
             "iterations": (1, MOST_ITERATIONS),
             "compute_ps": (0, NEVER),
             "overlap_ps": (0, self.compute_ps),
         }
-        for name, (low, high) in limits.items():
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise EmulationError(f"job: {name} is {value}", remedy=f"use a value from {low} to {high}")
+        check_ranges("job", self, ranges)
 
     @property
     def before_ps(self) -> int:

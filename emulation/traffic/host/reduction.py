@@ -25,11 +25,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, final
 
-from emulation.errors import EmulationError
+from emulation.errors import check_ranges
 
 __all__ = ["Reduction", "ReductionStats"]
 
-_LIMITS = {"rate_bps": (1, 10**15), "sram_bytes": (1, 1 << 40), "core_percent": (1, 100)}
+_RANGES = {"rate_bps": (1, 10**15), "sram_bytes": (1, 1 << 40), "core_percent": (1, 100)}
 
 
 @final
@@ -50,12 +50,7 @@ class Reduction:
     core_percent: int = 100
 
     def __post_init__(self) -> None:
-        for name, (low, high) in _LIMITS.items():
-            value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                raise EmulationError(
-                    f"reduction: {name} is {value}", remedy=f"use a value from {low} to {high}"
-                )
+        check_ranges("reduction", self, _RANGES)
 
 
 @final

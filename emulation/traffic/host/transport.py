@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
-from emulation.errors import EmulationError
+from emulation.errors import EmulationError, check_ranges
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.frames.wire import MAP_FRAMES, PSN_MASK
 from emulation.traffic.host.congestion import CongestionChoice
@@ -72,7 +72,7 @@ class TransportParameters:
     spray: SprayChoice | None = None
 
     def __post_init__(self) -> None:
-        limits = {
+        ranges = {
             "window": (1, MAX_WINDOW),
             "ack_every": (1, MAP_FRAMES),
             "ack_delay_ps": (1, self.min_rto_ps - 1),
@@ -83,12 +83,7 @@ class TransportParameters:
             "first_psn": (0, PSN_MASK),
             "first_queue": (0, 0xFFFF),
         }
-        for name, (low, high) in limits.items():
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise EmulationError(
-                    f"transport: {name} is {value}", remedy=f"use a value from {low} to {high}"
-                )
+        check_ranges("transport", self, ranges)
         if self.level not in SERVICE_LEVELS:
             raise EmulationError(
                 f"transport: level is {self.level}",
