@@ -127,9 +127,10 @@ class _Context:
 
 @final
 class LocalStub:
-    """Client stub of the service at a local address, with methods of P4RuntimeStub.
+    """Client stub of the service at a local address: each method of P4RuntimeStub calls the service's own.
 
     The service gets each request by reference, so neither side may change a message after passing it.
+    Timeouts are ignored: a method of the service waits only for the event loop.
     """
 
     def __init__(self, address: str) -> None:
@@ -141,31 +142,8 @@ class LocalStub:
             raise LocalError(grpc.StatusCode.UNAVAILABLE, f"no server of this process is at {self._address}")
         return service
 
-    # Timeouts are ignored: a method of the service waits only for the event loop.
-
-    def SetForwardingPipelineConfig(
-        self, request: p4r.SetForwardingPipelineConfigRequest, timeout: float | None = None
-    ) -> Coroutine[Any, Any, p4r.SetForwardingPipelineConfigResponse]:
-        """Load a program into a device."""
-        return self._service().SetForwardingPipelineConfig(request, _Context())
-
-    def GetForwardingPipelineConfig(
-        self, request: p4r.GetForwardingPipelineConfigRequest, timeout: float | None = None
-    ) -> Coroutine[Any, Any, p4r.GetForwardingPipelineConfigResponse]:
-        """Return the program of a device."""
-        return self._service().GetForwardingPipelineConfig(request, _Context())
-
-    def Write(self, request: bytes, timeout: float | None = None) -> Coroutine[Any, Any, p4r.WriteResponse]:
-        """Carry out the updates of a serialised WriteRequest."""
-        return self._service().Write(request, _Context())
-
-    def Read(self, request: p4r.ReadRequest, timeout: float | None = None) -> AsyncIterator[p4r.ReadResponse]:
-        """Yield the entities selected by a request."""
-        return self._service().Read(request, _Context())
-
-    def ReadSerialised(self, request: p4r.ReadRequest, timeout: float | None = None) -> AsyncIterator[bytes]:
-        """Yield the responses of Read, serialised."""
-        return self._service().ReadSerialised(request, _Context())
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        return lambda request, timeout=None: getattr(self._service(), method)(request, _Context())
 
     def StreamChannel(self) -> "LocalStream":
         """Open a stream to the service."""
