@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from emulation.circuits import CircuitSwitch
 from emulation.fidelity import Measured
 from emulation.traffic.frames.values import NetworkHeader
-from emulation.traffic.host.participant import Output
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Outcome
 from emulation.traffic.memory.agent import MemoryAgent
@@ -26,7 +25,6 @@ __all__ = [
     "RECENT_FRAMES",
     "ControlledTestbed",
     "DoneHandler",
-    "Host",
     "Impairment",
     "IterationHandler",
     "LinkSample",
@@ -58,22 +56,6 @@ IterationHandler = Callable[[str, int], None]
 
 RepathHandler = Callable[[str, int, frozenset[int]], None]
 """Callback with the node of an agent, the CNA of a peer, and the buckets whose paths to it are silent."""
-
-
-class Host(Protocol):
-    """A sans-IO state machine on a node's host port; returns frames to send and a deadline. Times in ps."""
-
-    def start(self, now: int) -> Output:
-        """Return the first frames and the first deadline."""
-        ...
-
-    def on_frame(self, frame: bytes, now: int) -> Output:
-        """Handle a received frame."""
-        ...
-
-    def on_timer(self, now: int) -> Output:
-        """Handle the deadline that was returned last."""
-        ...
 
 
 @final

@@ -44,16 +44,14 @@ Adjacency = Sequence[Sequence[tuple[int, bool]]]
 @final
 @dataclass(frozen=True, slots=True)
 class RankOrder:
-    """Order of hops by the ranks of nodes: all hops are in one group; a hop to a higher rank goes up."""
+    """`HopOrder` by the ranks of nodes: all hops are in one group; a hop to a higher rank goes up."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Numbers of the fabric's groups, ascending."""
         return (_GROUP,)
 
     @property
     def meshes(self) -> frozenset[int]:
-        """Numbers of the groups of hops within a mesh."""
         return frozenset({_GROUP})
 
     @property
@@ -62,12 +60,10 @@ class RankOrder:
         return 0
 
     def direction(self, fabric: Fabric, node: str, neighbour: str) -> Direction:
-        """Return the direction of the hop from a node to a neighbour."""
         rank = ranks(fabric)
         return Direction(_GROUP, rank[neighbour] > rank[node])
 
     def directions(self, fabric: Fabric) -> NDArray[np.int32]:
-        """Return the direction of every hop by number: 2 * group, plus 1 if the hop goes up."""
         hops, rank = columns(fabric), ranks(fabric)
         height = np.array([rank[name] for name in hops.names])
         return 2 * _GROUP + (height[hops.heads] > height[hops.tails]).astype(np.int32)

@@ -46,11 +46,9 @@ class Clos(Structured):
         return False
 
     def has_groups(self, node: str) -> bool:
-        """Return whether a node's program chooses among equal next hops by hash."""
         return has_table(self.fabric.node(node), "multipath")
 
     def planned_segments(self, node: str) -> tuple[Segment, ...]:
-        """Return the address segments of a node, before neighbours withdraw any routes."""
         return _planned_segments(self, node)
 
     def segments(self, node: str) -> tuple[Segment, ...]:
@@ -66,7 +64,6 @@ class Clos(Structured):
         return hash_shift(self.fabric, node, self.finder.hashing)
 
     def lookups(self, node: str) -> Lookups:
-        """Return the address segments of a node in the order of lookup."""
         grouped = self.has_groups(node)
         shift = self.hash_shift(node) if grouped else 0
         return Lookups(self.segments(node), grouped=grouped, hash_shift=shift)

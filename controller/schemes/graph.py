@@ -54,7 +54,6 @@ class Graph(Scheme):
 
     @classmethod
     def rule_set(cls, name: str, fabric: Fabric) -> RuleSet:
-        """Return the named turn rules on a fabric; PlanError for an unknown name."""
         return ranked_rules(name, fabric)
 
     @classmethod
@@ -64,7 +63,6 @@ class Graph(Scheme):
         return STRATEGIES.get(name, Strategy(name))
 
     def candidates(self, source: str, destination: str) -> list[Path]:
-        """Return the candidate paths for a source's traffic to a destination; empty if no path works."""
         return self._steerable(source, destination, self._path_set)
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
@@ -90,7 +88,6 @@ class Graph(Scheme):
     # -- tables
 
     def address_entries(self, node: str) -> tuple[Entry, ...]:
-        """Return a node's table entries for mapping destination addresses to egress ports."""
         return address_entries(self.finder, node, Lookups(self.segments(node)))
 
     def segments(self, node: str) -> tuple[Segment, ...]:

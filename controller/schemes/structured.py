@@ -75,7 +75,6 @@ class Structured(Scheme):
 
     @classmethod
     def rule_set(cls, name: str, fabric: Fabric) -> RuleSet:
-        """Return the named turn rules on a fabric; PlanError for an unknown name."""
         return staged_rules(name, fabric)
 
     @classmethod
@@ -176,7 +175,6 @@ class Structured(Scheme):
         return self._by_switches.shortest_paths(source, destination)
 
     def uses_longer_paths(self, source: str, destination: str) -> bool:
-        """Return whether a source may use paths longer than its candidates, to take load off busy links."""
         return not self.strategy.single_path and self.in_one_mesh(source, destination)
 
     def in_one_mesh(self, source: str, destination: str) -> bool:
@@ -234,7 +232,6 @@ class Structured(Scheme):
         return Lookups(self.segments(node))
 
     def address_entries(self, node: str) -> tuple[Entry, ...]:
-        """Return a node's table entries for mapping destination addresses to egress ports."""
         return address_entries(self.finder, node, self.lookups(node))
 
     def source_routes(self, node: str, routes: Mapping[str, Sequence[Path | None]]) -> tuple[Entry, ...]:

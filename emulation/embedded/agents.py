@@ -7,8 +7,7 @@ from typing import Any, final
 
 from emulation._engine import Application, Network
 from emulation.embedded.virtual_time import call_engine
-from emulation.testbed import Host
-from emulation.traffic.host.participant import Output, Participant, RepeatingParticipant
+from emulation.traffic.host.participant import Host, Output, Participant, RepeatingParticipant
 from emulation.traffic.host.stats import Ended, Outcome
 from emulation.traffic.schedule.data import Array
 

@@ -32,7 +32,6 @@ from emulation.p4runtime.pipeline.pipelines import PIPELINES, TRACED_PIPELINES
 from emulation.targets import LinkDirection
 from emulation.testbed import (
     DoneHandler,
-    Host,
     Impairment,
     IterationHandler,
     LinkSample,
@@ -45,7 +44,7 @@ from emulation.testbed import (
     Watch,
 )
 from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE, NetworkHeader
-from emulation.traffic.host.participant import Participant
+from emulation.traffic.host.participant import Host, Participant
 from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import Outcome
 from emulation.traffic.schedule.data import Array
@@ -64,7 +63,7 @@ _LANE_BIT = 8 * 15 + 2
 
 @final
 class EmbeddedTestbed(Lifetime):
-    """Testbed of a fabric in virtual time, in this process.
+    """A `WatchableTestbed` in virtual time, in this process.
 
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for
     credits; 0 makes links drop-tail. `queues` gives limits to queues in place of credits: links then drop
@@ -273,7 +272,6 @@ class EmbeddedTestbed(Lifetime):
         answered({node: self.agents.of(node).lacking_of(tree) for node in nodes})
 
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
-        """Move members of `tree` to another tree; each member sends `blocks` up by its port in `ports`."""
         for node, port in ports.items():
             self.agents.act(node, self.agents.of(node).move(tree, port, blocks, self.now_ps))
 
@@ -286,7 +284,6 @@ class EmbeddedTestbed(Lifetime):
         self._time.interrupt()
 
     def set_level(self, node: str, level: int) -> None:
-        """Set the service level of the data of a node's agent from its next iteration on."""
         self.agents.set_level(node, level)
 
     def stand_by(self, node: str) -> None:
@@ -312,7 +309,6 @@ class EmbeddedTestbed(Lifetime):
         set_circuit_up(self.circuits, self.fabric, name, up)
 
     def set_host_link(self, node: str, up: bool) -> None:
-        """Take the link to a node's host down or up."""
         with self._lock:
             self.network.set_host_link(self._host_number(node), up)
 
@@ -395,7 +391,6 @@ class EmbeddedTestbed(Lifetime):
         """Do nothing: the engine reports packet-ins before the P4Runtime server does."""
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent the buckets moved off a failed link or silent path, by destination CNA."""
         self.agents.routes_lost(node, lost)
 
     def serve(self, stopped: threading.Event) -> None:
@@ -451,7 +446,6 @@ class EmbeddedTestbed(Lifetime):
         return self._links.names
 
     def sample(self) -> LinkSample:
-        """Return the state of all links since the last sample."""
         with self._lock:
             return LinkSample(*self.network.sample())
 
@@ -469,17 +463,14 @@ class EmbeddedTestbed(Lifetime):
         return np.frombuffer(depths, np.int64), np.frombuffer(paused, np.uint8)
 
     def queued(self, name: str, direction: int) -> Mapping[int, int]:
-        """Return the bytes queued for a direction of a link, by VL; empty VLs are left out."""
         with self._lock:
             return self._links.queued(name, direction)
 
     def recent(self, name: str) -> Sequence[RecentFrame]:
-        """Return the last frames of a link, oldest first; frames are kept from the first call on."""
         with self._lock:
             return self._links.recent(name)
 
     def forget(self, name: str) -> None:
-        """Stop keeping frames of a link."""
         with self._lock:
             self._links.forget(name)
 

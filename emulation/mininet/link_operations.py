@@ -28,7 +28,7 @@ def _no_pauses(what: str) -> TestbedError:
 
 
 class LinkOperations:
-    """Base class with the operations of a real-time testbed on its links."""
+    """Base class with the operations of a `WatchableTestbed` in real time on its links."""
 
     fabric: Fabric
     dilation: int
@@ -50,7 +50,6 @@ class LinkOperations:
         self._links.set_host_link(node, up)
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
-        """Replace the impairment of a direction; direction 0 is from the link's first end to its second."""
         self._links.impair(name, direction, how)
 
     def send_pause(self, name: str, direction: int, stop: bool) -> None:
@@ -100,7 +99,6 @@ class LinkOperations:
         return {0: waiting} if waiting else {}
 
     def recent(self, name: str) -> Sequence[RecentFrame]:
-        """Return the last frames of a link, the oldest first; frames are kept from the first call on."""
         return self._links.recent(name, self._alarms.ps)
 
     def forget(self, name: str) -> None:
@@ -111,7 +109,6 @@ class LinkOperations:
         """Do nothing: in real time no events are left to settle."""
 
     def check_event(self, event: str) -> None:
-        """Raise an EmulationError if this kernel cannot carry out an event of emulation.faults.EVENTS."""
         if event == "storm":
             raise _no_pauses("a storm")
         needed = {"rate": (kernel.TBF,), "delay": (kernel.NETEM, kernel.TBF)}

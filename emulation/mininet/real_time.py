@@ -57,7 +57,7 @@ class Meter(Protocol):
 
 
 class RealTimeTestbed(LinkOperations, Lifetime):
-    """A fabric in real time; a second of the scenario takes `dilation` real seconds.
+    """A `WatchableTestbed` in real time; a second of the scenario takes `dilation` real seconds.
 
     A subclass makes switches, links and the processes of hosts in start(). `bin_ps` is the width of the bins
     of delivered_bins(). With `frame_bytes`, the length of data frames, frames wait for a link in the queues
@@ -158,7 +158,6 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         return self._agents.replaced_result(node)
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's host, before run(), for an agent that is attached later."""
         self._agents.stand_by(node)
 
     def restart(
@@ -168,7 +167,6 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         self._agents.restart(specs, on_iteration)
 
     def set_level(self, node: str, level: int) -> None:
-        """Set the service level of the data of a node's agent from its next iteration on."""
         self._agents.set_level(node, level)
 
     def give_up(self) -> None:
@@ -180,7 +178,6 @@ class RealTimeTestbed(LinkOperations, Lifetime):
         self._packet_ins.arrived(node)
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent the buckets moved off a failed link or silent path, by destination CNA."""
         self._agents.routes_lost(node, lost)
 
     def _begin(self) -> None:
@@ -269,7 +266,6 @@ class RealTimeTestbed(LinkOperations, Lifetime):
 
     @property
     def busy(self) -> bool:
-        """True while an agent still has something to do."""
         return self._agents.busy
 
     def outcome(self, node: str) -> Ended | MemoryAgent:

@@ -86,7 +86,7 @@ class LinkConnections(Protocol):
 
 @final
 class LocalConnections:
-    """Connections of links in dilated time: rates are divided by `dilation`, delays multiplied by it.
+    """`LinkConnections` on this machine: rates are divided by `dilation`, delays multiplied by it.
 
     With `lanes`, frames of a higher service level go first. `paced`: the switches can limit the rates of
     links if the kernel lacks the queue for it.
@@ -128,7 +128,6 @@ class LocalConnections:
 
     @property
     def hosts(self) -> Collection[str]:
-        """Nodes with a host."""
         return self._cabling.hosts
 
     def limiters(self, rate_bps: float) -> frozenset[str]:
@@ -171,17 +170,14 @@ class LocalConnections:
         self._cross_connect.connect(*_endpoints(link), **self._shape(link.rate_bps))
 
     def cut(self, link: Link) -> None:
-        """Separate the ends of a link: frames on their way are lost, and both ends lose their carrier."""
         self._cross_connect.disconnect(*_endpoints(link))
         for endpoint in _endpoints(link):
             self._cross_connect.remove_tunnel(endpoint)
 
     def set_carrier(self, link: Link, up: bool) -> None:
-        """Take the carrier from both ends of a connected link, or restore it."""
         self._cross_connect.set_carrier(*_endpoints(link), up)
 
     def set_host_carrier(self, node: str, up: bool) -> None:
-        """Take the carrier from both ends of a host's link, or restore it."""
         self._cross_connect.set_carrier(*_host(node), up)
 
     def impair(self, link: Link, direction: int, how: Impairment) -> None:
@@ -203,7 +199,6 @@ class LocalConnections:
         return self._cross_connect.counters()
 
     def record(self, link: Link, path: Path, record: RunRecord) -> None:
-        """Write the frames of a link, as its first end sees them, to a pcap file until close()."""
         endpoint, _ = _endpoints(link)
         self._captures.append(self._cross_connect.capture(endpoint, path, record))
 
@@ -216,7 +211,6 @@ class LocalConnections:
         self._captures.clear()
 
     def recent(self, link: Link) -> Sequence[Tapped]:
-        """Return the last frames of a link, tapped from the first call on."""
         if link.name not in self._taps:
             endpoint, _ = _endpoints(link)
             self._taps[link.name] = self._cross_connect.tap(endpoint, ETHERTYPE, RECENT_FRAMES)
@@ -224,12 +218,10 @@ class LocalConnections:
         return self._taps[link.name].take()
 
     def forget(self, link: Link) -> None:
-        """Stop tapping a link: its last frames are no longer kept."""
         if tap := self._taps.pop(link.name, None):
             tap.close()
 
     def close(self) -> None:
-        """End all captures and taps."""
         for tap in self._taps.values():
             tap.close()
         self._taps.clear()
