@@ -10,7 +10,17 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from emulation.errors import TestbedError
-from emulation.mininet.agents.messages import Description, HostSlot, Report, Reports
+from emulation.mininet.agents.messages import (
+    AskWaiting,
+    Description,
+    HostOrder,
+    HostSlot,
+    MoveMember,
+    Report,
+    Reports,
+    Reroute,
+    SetLevel,
+)
 from emulation.testbed import DoneHandler, IterationHandler, RepathHandler
 from emulation.traffic.host.checks import check_addresses, check_agent
 from emulation.traffic.host.iterations import IterationReport
@@ -47,20 +57,8 @@ class HostProcesses(Protocol):
         """
         ...
 
-    def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host which buckets have changed routes, by destination CNA."""
-        ...
-
-    def set_level(self, node: str, level: int) -> None:
-        """Set the service level of the data of a host's agent, from its next iteration on."""
-        ...
-
-    def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
-        ...
-
-    def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
-        """Move a host from tree number `tree` to the tree of `port`; it sends `blocks` up the new tree."""
+    def give(self, node: str, order: HostOrder) -> None:
+        """Give an order to a host."""
         ...
 
     @property
@@ -226,7 +224,7 @@ class Agents:
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets have left a failed link or silent path, by destination CNA."""
         if self._begun and node in self._seats and self._seats[node].agent is not None:
-            self._population.reroute(node, lost)
+            self._population.give(node, Reroute(lost))
 
     def set_level(self, node: str, level: int) -> None:
         """Set the service level of an agent's data from its next iteration on."""
@@ -234,13 +232,13 @@ class Agents:
         if isinstance(seat.agent, AgentSpec):  # also for an agent that has not been sent yet
             seat.agent = replace(seat.agent, transport=replace(seat.agent.transport, level=level))
         if self._begun:
-            self._population.set_level(node, level)
+            self._population.give(node, SetLevel(level))
 
     def ask_waiting(self, nodes: Sequence[str], tree: int, answered: Callable[[WaitingBlocks], None]) -> None:
         """Ask a tree's members for the blocks whose results they lack; call `answered` with all answers."""
         self._questions.append(_Question(tree, set(nodes), answered))
         for node in nodes:
-            self._population.ask_waiting(node, tree)
+            self._population.give(node, AskWaiting(tree))
 
     def _take_answer(self, node: str, tree: int, blocks: Sequence[int]) -> None:
         """Add a member's answer to the member's oldest open question about the tree."""
@@ -254,7 +252,7 @@ class Agents:
     def move_members(self, tree: int, ports: Mapping[str, TreePort], blocks: Sequence[Block]) -> None:
         """Have members leave `tree`, and send `blocks` up another tree, each by its port in `ports`."""
         for node, port in ports.items():
-            self._population.move_member(node, tree, port, blocks)
+            self._population.give(node, MoveMember(tree, port, blocks))
 
     def replaced_result(self, node: str) -> Array:
         """Return the array of the tree member that was last replaced at a node; empty before `finish`."""

@@ -5,8 +5,7 @@ Run as a module, with a socket to the testbed as its only argument. Messages, in
 
     testbed -> parent    a Job; ("go", start_ns); any number of
                          ("begin", number, start_ns, {node: Description}), which replaces agents,
-                         ("reroute", node, {cna: buckets}), ("level", node, service level),
-                         ("waiting", node, tree), ("move", node, (tree, port, blocks)); ("stop",)
+                         ("order", node, HostOrder); ("stop",)
     parent -> testbed    ("ready",); then, where `number` is that of the order that began the agent,
                          any number of ("iteration", node, number, IterationReport),
                          ("ended", node, number, finished_ps, failure), ("tree lost", node, number, tree),
@@ -110,10 +109,8 @@ def _heed(testbed: Connection, children: Sequence[_Child]) -> None:
                             own = {node: agents[node] for node in child.nodes if node in agents}
                             if own:
                                 child.orders.send(("begin", number, start_ns, own))
-                    case ("reroute" | "level" | "waiting" | "move" as order, node, what):
-                        next(child for child in children if node in child.nodes).orders.send(
-                            (order, node, what)
-                        )
+                    case ("order", node, _) as message:
+                        next(child for child in children if node in child.nodes).orders.send(message)
                     case _:
                         return
                 continue

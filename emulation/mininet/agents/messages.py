@@ -15,16 +15,22 @@ from emulation.traffic.host.stats import NOTHING, AgentStats, Failure, LostBlock
 from emulation.traffic.memory.agent import LostMemory, MemoryAgent
 from emulation.traffic.schedule.schedule import Schedule
 from emulation.traffic.tree.member import TreeMember, make_all
-from emulation.traffic.tree.spec import MemberSpec
+from emulation.traffic.tree.spec import MemberSpec, TreePort
+from emulation.traffic.tree.work import Block
 
 __all__ = [
+    "AskWaiting",
     "Description",
     "HostAgent",
+    "HostOrder",
     "Idle",
     "Job",
     "HostSlot",
+    "MoveMember",
     "Report",
     "Reports",
+    "Reroute",
+    "SetLevel",
     "busiest_bytes",
     "make_host_agents",
     "schedule_of",
@@ -59,6 +65,44 @@ class Idle:
     def on_timer(self, now: int) -> Output:
         """Do nothing."""
         return [], None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reroute:
+    """Retransmit frames under way in buckets with changed routes; `routes` has the buckets by CNA."""
+
+    routes: Mapping[int, frozenset[int]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SetLevel:
+    """Set the service level of the agent's data from its next iteration on."""
+
+    level: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AskWaiting:
+    """Answer by a message "waiting" with the blocks of a tree whose results the agent lacks."""
+
+    tree: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MoveMember:
+    """Leave tree number `tree`, and send `blocks` up the tree of `port`."""
+
+    tree: int
+    port: TreePort
+    blocks: Sequence[Block]
+
+
+HostOrder = Reroute | SetLevel | AskWaiting | MoveMember
+"""Order to a host while its agent runs."""
 
 
 def make_host_agents(descriptions: Sequence[Description]) -> list[HostAgent | Idle]:

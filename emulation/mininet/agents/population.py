@@ -15,12 +15,10 @@ import numpy as np
 
 from emulation.errors import EmulationError, MachineError
 from emulation.linux.record import RunRecord
-from emulation.mininet.agents.messages import Description, HostSlot, Job, Report, Reports
+from emulation.mininet.agents.messages import Description, HostOrder, HostSlot, Job, Report, Reports
 from emulation.mininet.agents.tallies import Tallies
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import Array
-from emulation.traffic.tree.spec import TreePort
-from emulation.traffic.tree.work import Block
 
 __all__ = ["LEAD_NS", "Population"]
 
@@ -32,7 +30,7 @@ _READY_SECONDS = 300.0
 
 @final
 class Population:
-    """The host processes of a Mininet testbed.
+    """The `HostProcesses` of a Mininet testbed on this machine.
 
     Their common parent process starts at construction, and loads modules in the background.
     """
@@ -60,7 +58,6 @@ class Population:
     def launch(
         self, slots: Sequence[HostSlot], rate_bps: float, dilation: int, bin_ps: int, *, watched: bool
     ) -> None:
-        """Create every host in its namespace, and wait until all are ready. `rate_bps` is in real time."""
         self._index = {slot.node: index for index, slot in enumerate(slots)}
         os.ftruncate(self._memory, Tallies.size(len(slots)))
         self._room = mmap.mmap(self._memory, 0)
@@ -88,21 +85,8 @@ class Population:
         self._tallies.begin_again([self._index[node] for node in agents])
         self.connection.send(("begin", number, start_ns, agents))
 
-    def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host the buckets with changed routes, by destination CNA."""
-        self.connection.send(("reroute", node, routes))
-
-    def set_level(self, node: str, level: int) -> None:
-        """Set the service level of the data of a host's agent, from its next iteration on."""
-        self.connection.send(("level", node, level))
-
-    def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
-        self.connection.send(("waiting", node, tree))
-
-    def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
-        """Move a host from tree number `tree` to the tree of `port`; it sends `blocks` up the new tree."""
-        self.connection.send(("move", node, (tree, port, blocks)))
+    def give(self, node: str, order: HostOrder) -> None:
+        self.connection.send(("order", node, order))
 
     def message(self) -> tuple[Any, ...]:
         """Wait for the next message of a host, and return it; EmulationError if a host has failed."""
@@ -112,7 +96,6 @@ class Population:
 
     @property
     def received_bytes(self) -> int:
-        """Bytes of data received by all hosts together."""
         return self._tallies.arrived_bytes
 
     @property
@@ -121,12 +104,10 @@ class Population:
         return {node: self.noted(node) for node in self._index}
 
     def noted(self, node: str) -> tuple[AgentStats, int | None]:
-        """Return the latest counts of a host of a watched run, and its finishing time in ps or None."""
         index = self._index[node]
         return self._tallies.stats(index), self._tallies.finished_ps(index)
 
     def reports(self) -> Reports:
-        """Stop all hosts, and return their reports."""
         self.connection.send(("stop",))
         while (message := self._take())[0] in (
             "ended", "iteration", "silent", "tree lost", "waiting",
@@ -135,11 +116,9 @@ class Population:
         return self._checked(message, "reports")
 
     def array(self, node: str, report: Report) -> Array:
-        """Return a host's array; call reports() first."""
         return np.frombuffer(bytearray(self.content(node, report)), np.dtype(report.dtype))
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the tree member last replaced at a host; call reports() first."""
         return np.frombuffer(bytearray(self.replaced_content(node, report)), np.dtype(report.dtype))
 
     def content(self, node: str, report: Report) -> bytes:

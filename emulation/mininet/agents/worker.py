@@ -20,11 +20,16 @@ from emulation.fidelity import MAX_LATE_CHAIN, MAX_LATE_P99
 from emulation.linux import netns
 from emulation.mininet.agents.driver import Clock, missed_frames, open_socket, pace_of
 from emulation.mininet.agents.messages import (
+    AskWaiting,
     Description,
     HostAgent,
+    HostOrder,
     Idle,
     Job,
+    MoveMember,
     Report,
+    Reroute,
+    SetLevel,
     busiest_bytes,
     make_host_agents,
     schedule_of,
@@ -191,21 +196,23 @@ class Worker:
         match self._orders.recv():
             case ("begin", number, start_ns, agents):
                 self._begin(number, start_ns, agents)
-            case ("reroute", node, routes):
-                seat_number = self._seat_numbers[node]
+            case ("order", node, order):
+                self._carry_out(order, self._seat_numbers[node])
+
+    def _carry_out(self, order: HostOrder, seat_number: int) -> None:
+        seat = self._seats[seat_number]
+        agent = seat.agent
+        match order:
+            case Reroute(routes):
                 bits = [(cna, sum(1 << bucket for bucket in buckets)) for cna, buckets in routes.items()]
                 self._driver.reroute(seat_number, bits)
-            case ("level", node, level):
-                agent = self._seats[self._seat_numbers[node]].agent
+            case SetLevel(level):
                 if isinstance(agent, RepeatingAgent):
                     agent.set_level(level)
-            case ("waiting", node, tree):
-                seat = self._seats[self._seat_numbers[node]]
-                blocks = seat.agent.lacking_of(tree) if isinstance(seat.agent, TreeMember) else []
+            case AskWaiting(tree):
+                blocks = agent.lacking_of(tree) if isinstance(agent, TreeMember) else []
                 self._tell("waiting", seat, tree, blocks)
-            case ("move", node, (tree, port, blocks)):
-                seat_number = self._seat_numbers[node]
-                agent = self._seats[seat_number].agent
+            case MoveMember(tree, port, blocks):
                 if isinstance(agent, TreeMember):
                     now = Clock(self._start_ns, self._job.dilation).ps(time.monotonic_ns())
                     self._driver.act(seat_number, agent.move(tree, port, blocks, now))

@@ -25,7 +25,7 @@ _PIECE: Final = 1 << 20
 
 @final
 class MachinesConnections:
-    """Connections of the whole fabric; both ends of a link between machines are connected to a tunnel."""
+    """`LinkConnections` over several machines; both ends of a link between two are connected to a tunnel."""
 
     def __init__(
         self, cut: Cut, sessions: Sessions, tunnels: Tunnels, clocks: Clocks, hosts: Collection[str]
@@ -40,7 +40,7 @@ class MachinesConnections:
 
     def limiters(self, rate_bps: float) -> frozenset[str]:
         """Return the mechanisms of all machines; see `LinkConnections.limiters`."""
-        by_machine = self._sessions.each(lambda session: session.call("limiters", rate_bps))
+        by_machine = self._sessions.each(lambda session: session.call("connections.limiters", rate_bps))
         return frozenset().union(*by_machine.values())
 
     # -- links
@@ -49,29 +49,31 @@ class MachinesConnections:
         """Connect the two ends of a link, by a new tunnel if they are on two machines."""
         machines = self._machines(link)
         if len(machines) == 1:
-            self._sessions[machines[0]].call("join", link, None)
+            self._sessions[machines[0]].call("connections.join", link, None)
             return
         tunnels = self._new_tunnels.tunnel(link)
         self._sessions.each(
-            lambda session: session.call("join", link, tunnels[session.machine.name]), machines
+            lambda session: session.call("connections.join", link, tunnels[session.machine.name]), machines
         )
 
     def cut(self, link: Link) -> None:
         """Disconnect the two ends of a link, and remove its tunnel, if any."""
-        self._sessions.each(lambda session: session.call("cut", link), self._machines(link))
+        self._sessions.each(lambda session: session.call("connections.cut", link), self._machines(link))
 
     def set_carrier(self, link: Link, up: bool) -> None:
         """Take or restore the carrier of both ends of a connected link, on one machine or two."""
-        self._sessions.each(lambda session: session.call("set_carrier", link, up), self._machines(link))
+        self._sessions.each(
+            lambda session: session.call("connections.set_carrier", link, up), self._machines(link)
+        )
 
     def set_host_carrier(self, node: str, up: bool) -> None:
         """Take or restore the carrier of both ends of a host's link."""
-        self._of(node).call("set_host_carrier", node, up)
+        self._of(node).call("connections.set_host_carrier", node, up)
 
     def impair(self, link: Link, direction: int, how: Impairment) -> None:
         """Replace the impairment of direction 0 or 1 of a connected link, on the sender's machine."""
         sender = link.b.node if direction == 1 else link.a.node
-        self._of(sender).call("impair", link, direction, how)
+        self._of(sender).call("connections.impair", link, direction, how)
 
     # -- counters and captures
 
@@ -80,7 +82,7 @@ class MachinesConnections:
 
         Frames that drop or wait at the end of a tunnel count at the endpoint of the port that it stands for.
         """
-        counted = self._sessions.each(lambda session: session.call("counters"))
+        counted = self._sessions.each(lambda session: session.call("connections.counters"))
         merged: dict[str, EndpointCounters] = {}
         tunnels: dict[tuple[str, str], EndpointCounters] = {}
         for machine, endpoints in counted.items():
@@ -122,18 +124,17 @@ class MachinesConnections:
         machine = self._cut.machine_of[link.a.node]
         return [
             (number, self._clocks.own(machine, at_ns), backwards, frame)
-            for number, at_ns, backwards, frame in self._sessions[machine].call("recent", link)
+            for number, at_ns, backwards, frame in self._sessions[machine].call("connections.recent", link)
         ]
 
     def forget(self, link: Link) -> None:
-        """Stop tapping a link: its last frames are no longer kept."""
-        self._of(link.a.node).call("forget", link)
+        self._of(link.a.node).call("connections.forget", link)
 
     def close(self) -> None:
         """End all captures, and copy their files to this machine."""
         captures, self._captures = self._captures, []
         for session in dict.fromkeys(session for session, _ in captures):
-            session.call("end_captures")
+            session.call("connections.end_captures")
         for session, path in captures:
             with path.open("wb") as file:
                 while piece := session.call("capture", path.name, file.tell(), _PIECE):

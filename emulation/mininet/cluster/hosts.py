@@ -7,14 +7,12 @@ from typing import Any, Final, TypeVar, final
 
 import numpy as np
 
-from emulation.mininet.agents.messages import Description, HostSlot, Report, Reports
+from emulation.mininet.agents.messages import Description, HostOrder, HostSlot, Report, Reports
 from emulation.mininet.cluster.clocks import Clocks
 from emulation.mininet.cluster.session import Session
 from emulation.mininet.cluster.sessions import Sessions
 from emulation.traffic.host.stats import NOTHING, AgentStats
 from emulation.traffic.schedule.data import Array
-from emulation.traffic.tree.spec import TreePort
-from emulation.traffic.tree.work import Block
 
 __all__ = ["LEAD_NS", "MachinesHosts", "MachinesMeter"]
 
@@ -30,7 +28,7 @@ T = TypeVar("T")
 
 @final
 class MachinesHosts:
-    """The host processes of all machines; times are of this machine's monotonic clock."""
+    """`HostProcesses` on several machines."""
 
     def __init__(self, machine_of: Mapping[str, str], sessions: Sessions, clocks: Clocks) -> None:
         self._machine_of = machine_of
@@ -79,21 +77,8 @@ class MachinesHosts:
         for late_ns in late.values():
             self._clocks.arrived(late_ns)
 
-    def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host the buckets with changed routes, by destination CNA."""
-        self._of(node).call("reroute", node, routes)
-
-    def set_level(self, node: str, level: int) -> None:
-        """Set the service level of the data of a host's agent, from its next iteration on."""
-        self._of(node).call("set_level", node, level)
-
-    def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
-        self._of(node).call("ask_waiting", node, tree)
-
-    def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
-        """Have a host leave a tree, and send `blocks` up the tree of `port`."""
-        self._of(node).call("move_member", node, tree, port, blocks)
+    def give(self, node: str, order: HostOrder) -> None:
+        self._sessions[self._machine_of[node]].call("population.give", node, order)
 
     @property
     def received_bytes(self) -> int:
@@ -102,7 +87,6 @@ class MachinesHosts:
         return self._received
 
     def noted(self, node: str) -> tuple[AgentStats, int | None]:
-        """Return the latest counts of a host of a watched run, and its finishing time in ps or None."""
         if not self._watched:
             return NOTHING, None
         self._look()
@@ -117,7 +101,6 @@ class MachinesHosts:
         self._noted_at = time.monotonic()
 
     def reports(self) -> Reports:
-        """Stop all hosts, and return their reports."""
         told: dict[str, tuple[Reports, Mapping[str, tuple[bytes, bytes]]]] = self._sessions.each(
             lambda session: session.call("host_reports", seconds=_REPORT_SECONDS), self._machines
         )
@@ -133,15 +116,10 @@ class MachinesHosts:
         return Reports(hosts, seconds, calls)
 
     def array(self, node: str, report: Report) -> Array:
-        """Return a host's final array; call reports() first."""
         return np.frombuffer(bytearray(self._contents[node][0]), np.dtype(report.dtype))
 
     def replaced_array(self, node: str, report: Report) -> Array:
-        """Return the array of the tree member last replaced at a host; call reports() first."""
         return np.frombuffer(bytearray(self._contents[node][1]), np.dtype(report.dtype))
-
-    def _of(self, node: str) -> Session:
-        return self._sessions[self._machine_of[node]]
 
     def _apart(self, by_node: Mapping[str, T]) -> dict[str, dict[str, T]]:
         """Group values of nodes by the machine of the node: return values by machine, then by node."""

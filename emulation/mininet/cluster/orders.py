@@ -19,7 +19,10 @@ BEGIN: Final = b"railyard part\n"
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order to a part: the name of a method and its arguments. The answer has the number of the order."""
+    """An order to a part: the name of a method, such as "connections.join", and the method's arguments.
+
+    The answer has the number of the order.
+    """
 
     number: int
     method: str

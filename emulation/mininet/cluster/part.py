@@ -16,8 +16,9 @@ from contextlib import suppress
 from importlib.metadata import version
 from ipaddress import IPv4Address
 from multiprocessing.connection import Connection
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
@@ -27,13 +28,10 @@ from emulation.linux import kernel
 from emulation.mininet.cluster.orders import BEGIN, Answer, Built, Event, Hello, Needs, Order, PartPlan
 from emulation.mininet.cluster.part_hosts import PartHosts
 from emulation.mininet.ip.programs import Programs
-from emulation.mininet.links.connections import Tapped
-from emulation.mininet.links.counters import EndpointCounters
-from emulation.mininet.links.endpoints import Tunnel
+from emulation.mininet.links.connections import LocalConnections
 from emulation.mininet.machine import need_machine
 from emulation.mininet.testbed import MininetTestbed
-from emulation.testbed import Impairment
-from topologies import End, Link, RailyardError
+from topologies import Link, RailyardError
 
 __all__ = ["main"]
 
@@ -45,7 +43,8 @@ _UDP_HEADERS = 28
 class _Part(PartHosts):
     """The part of a testbed on this machine.
 
-    Each public method carries out the orders that name the method, and returns the value of the answer.
+    An order names a method of the part, or of one of its attributes `bed`, `connections` and `population`.
+    The value that the method returns is the value of the answer.
     """
 
     def __init__(self, answers: Connection) -> None:
@@ -126,67 +125,15 @@ class _Part(PartHosts):
         sockets = {node: address.removeprefix("unix:") for node, address in testbed.addresses.items()}
         return Built(testbed.run_id, sockets, dict(testbed.namespaces), testbed.seconds)
 
-    def limiters(self, rate_bps: float) -> frozenset[str]:
-        """Return the rate limiter of links of `rate_bps` on this machine; see `LinkConnections`."""
-        return self.bed.connections.limiters(rate_bps)
-
-    def join(self, link: Link, tunnel: tuple[End, Tunnel] | None) -> None:
-        """Connect the two ends of a link; a tunnel stands for an end on another machine."""
-        self.bed.connections.join(link, tunnel)
-
-    def cut(self, link: Link) -> None:
-        """Disconnect the two ends of a link."""
-        self.bed.connections.cut(link)
-
-    def set_carrier(self, link: Link, up: bool) -> None:
-        """Take or restore the carrier of a connected link's ends on this machine."""
-        self.bed.connections.set_carrier(link, up)
-
-    def set_host_carrier(self, node: str, up: bool) -> None:
-        """Take or restore the carrier of both ends of a host's link."""
-        self.bed.connections.set_host_carrier(node, up)
-
-    def impair(self, link: Link, direction: int, how: Impairment) -> None:
-        """Replace the impairment of direction 0 or 1 of a connected link."""
-        self.bed.connections.impair(link, direction, how)
-
     def record(self, link: Link, name: str) -> None:
         """Write the frames of a link to the file `name` in the folder of this part's run."""
         self.bed.capture(link, self.bed.folder / name)
-
-    def end_captures(self) -> None:
-        """End all captures."""
-        self.bed.connections.end_captures()
 
     def capture(self, name: str, offset: int, size: int) -> bytes:
         """Return up to `size` bytes of a capture's file from `offset` on; empty at its end."""
         with (self.bed.folder / name).open("rb") as file:
             file.seek(offset)
             return file.read(size)
-
-    def recent(self, link: Link) -> Sequence[Tapped]:
-        """Return the last frames of a link, tapped from the first call on."""
-        return self.bed.connections.recent(link)
-
-    def forget(self, link: Link) -> None:
-        """Stop tapping a link: its last frames are no longer kept."""
-        self.bed.connections.forget(link)
-
-    def counters(self) -> Mapping[str, EndpointCounters]:
-        """Return the counters of this part's endpoints, by name."""
-        return self.bed.endpoint_counters()
-
-    def check(self) -> None:
-        """Raise a TestbedError if a switch process has ended by itself."""
-        self.bed.check()
-
-    def check_event(self, event: str) -> None:
-        """Raise an EmulationError if this kernel cannot carry out an event of emulation.faults.EVENTS."""
-        self.bed.check_event(event)
-
-    def ip_counters(self) -> Mapping[str, Any]:
-        """Return the counters of the hosts' IPv4 ports, by node."""
-        return {} if self.bed.ip is None else self.bed.ip.counters()
 
     def launch(self, words: Sequence[str], own: Mapping[str, Mapping[str, str]]) -> None:
         """Run a command on every host; events report its lines, and its end with an error or None."""
@@ -222,6 +169,11 @@ class _Part(PartHosts):
         """The testbed, once it is built."""
         assert self._testbed is not None
         return self._testbed
+
+    @property
+    def connections(self) -> LocalConnections:
+        """Connections of this part's links."""
+        return self.bed.connections
 
     @property
     def built(self) -> bool:
@@ -261,7 +213,7 @@ def main() -> None:
     def take() -> None:
         order: Order = orders.recv()
         try:
-            answer = Answer(order.number, getattr(part, order.method)(*order.arguments))
+            answer = Answer(order.number, attrgetter(order.method)(part)(*order.arguments))
         except RailyardError as error:
             answer = Answer(order.number, None, error.message, error.remedy, error.of_machine)
         except OSError as error:

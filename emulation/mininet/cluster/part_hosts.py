@@ -7,11 +7,10 @@ from typing import Any
 
 from emulation.mininet.agents.measure import CpuMeter
 from emulation.mininet.agents.messages import Description, HostSlot, Reports
+from emulation.mininet.agents.population import Population
 from emulation.mininet.cluster.orders import Event
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.host.stats import AgentStats
-from emulation.traffic.tree.spec import TreePort
-from emulation.traffic.tree.work import Block
 
 __all__ = ["PartHosts"]
 
@@ -33,6 +32,11 @@ class PartHosts:
         """The testbed of this part."""
         raise NotImplementedError
 
+    @property
+    def population(self) -> Population:
+        """Host processes of this part."""
+        return self.bed.population
+
     def tell(self, message: Event) -> None:
         """Send an event to the controlling process."""
         raise NotImplementedError
@@ -46,11 +50,11 @@ class PartHosts:
         """
         self.bed.on_host_message = lambda message: self.tell(Event("host", message))
         self._watched = watched
-        self.bed.population.launch(slots, rate_bps, dilation, bin_ps, watched=watched)
+        self.population.launch(slots, rate_bps, dilation, bin_ps, watched=watched)
 
     def go(self, start_ns: int) -> int:
         """Begin agents and scenario time at `start_ns`; return the ns by which the order came late, or 0."""
-        self.bed.population.go(start_ns)
+        self.population.go(start_ns)
         return max(0, time.monotonic_ns() - start_ns)
 
     def prepare_hosts(self, number: int, agents: Mapping[str, Description]) -> None:
@@ -59,36 +63,22 @@ class PartHosts:
 
     def begin_hosts(self, number: int, start_ns: int) -> int:
         """Begin prepared agents at `start_ns`; return the ns by which the order came late, or 0."""
-        self.bed.population.begin(number, self._prepared[number], start_ns)
+        self.population.begin(number, self._prepared[number], start_ns)
         return max(0, time.monotonic_ns() - start_ns)
-
-    def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
-        """Tell a host the buckets with changed routes, by destination CNA."""
-        self.bed.population.reroute(node, routes)
-
-    def set_level(self, node: str, level: int) -> None:
-        """Set the service level of the data of a host's agent, from its next iteration on."""
-        self.bed.population.set_level(node, level)
-
-    def ask_waiting(self, node: str, tree: int) -> None:
-        """Ask a host for the blocks of a tree whose results it lacks; a message "waiting" answers."""
-        self.bed.population.ask_waiting(node, tree)
-
-    def move_member(self, node: str, tree: int, port: TreePort, blocks: Sequence[Block]) -> None:
-        """Move a host from tree number `tree` to the tree of `port`; it sends `blocks` up the new tree."""
-        self.bed.population.move_member(node, tree, port, blocks)
 
     def tallies(self) -> tuple[int, Noted]:
         """Return the bytes of data received by all hosts, and in a watched run the hosts' latest counts."""
-        population = self.bed.population
-        return population.received_bytes, population.tallies if self._watched else {}
+        noted = self.population.tallies if self._watched else {}
+        return self.population.received_bytes, noted
 
     def host_reports(self) -> tuple[Reports, Mapping[str, tuple[bytes, bytes]]]:
         """Stop all hosts; return their reports, and by node the bytes of `array` and `replaced_array`."""
-        population = self.bed.population
         reports = self.bed.end_hosts()
         return reports, {
-            node: (population.content(node, report), population.replaced_content(node, report))
+            node: (
+                self.population.content(node, report),
+                self.population.replaced_content(node, report),
+            )
             for node, report in reports.hosts.items()
         }
 

@@ -192,14 +192,13 @@ class MachinesTestbed(RealTimeTestbed):
         for session in self._sessions.values():
             self._take_events(session)
             try:
-                session.call("check")
+                session.call("bed.check")
             except TestbedError as error:
                 self._failure = error
                 raise
 
     def check_event(self, event: str) -> None:
-        """Raise an EmulationError if a kernel cannot carry out an event of emulation.faults.EVENTS."""
-        self._sessions.each(lambda session: session.call("check_event", event))
+        self._sessions.each(lambda session: session.call("bed.check_event", event))
 
     # -- measurements
 

@@ -68,7 +68,8 @@ def connections(
 ) -> MachinesConnections:
     """Connections of two nodes, npu0 on machine a and npu1 on b, whose endpoints have counted this."""
     sessions, _ = over(
-        Answers("a", ClockOffset(0, 0, 1), counters=at_a), Answers("b", ClockOffset(0, 0, 1), counters=at_b)
+        Answers("a", ClockOffset(0, 0, 1), **{"connections.counters": at_a}),
+        Answers("b", ClockOffset(0, 0, 1), **{"connections.counters": at_b}),
     )
     cut = Cut(full_mesh([2]), {"npu0": "a", "npu1": "b"})
     return MachinesConnections(cut, sessions, Tunnels(cut, MACHINES), Clocks(sessions), ["npu0", "npu1"])
@@ -120,7 +121,7 @@ def test_a_link_is_worked_at_the_machines_of_its_ends() -> None:
     sessions, both = over(Answers("a", ClockOffset(0, 0, 1)), Answers("b", ClockOffset(0, 0, 1)))
     work = MachinesConnections(cut, sessions, Tunnels(cut, MACHINES), Clocks(sessions), [])
     work.set_carrier(mesh.link("npu0-npu1"), False)
-    assert [order[0] for order in both["a"].orders] == ["set_carrier"]
+    assert [order[0] for order in both["a"].orders] == ["connections.set_carrier"]
     assert both["b"].orders == []
     crossing = mesh.link("npu0-npu2")
     work.cut(crossing)
