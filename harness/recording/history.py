@@ -71,11 +71,6 @@ class History:
         """Number of the last record; -1 without records."""
         return self._next - 1
 
-    @property
-    def tick_bytes(self) -> int:
-        """Total size of all ticks in memory, in bytes."""
-        return self._tick_bytes
-
     def _thin(self) -> None:
         """Drop every second tick of the older half of the ticks."""
         ticks = [index for index, record in enumerate(self._records) if record.kind is Kind.TICK]

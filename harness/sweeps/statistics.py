@@ -61,7 +61,6 @@ class Spread:
     low: float
     high: float
     minimum: float
-    quartiles: tuple[float, float]
     maximum: float
 
 
@@ -108,8 +107,7 @@ def spread_of(values: Sequence[float]) -> Spread:
     width for a single value or equal values.
     """
     array = np.asarray(values, dtype=np.float64)
-    median, lower, upper = (float(value) for value in np.percentile(array, [50, 25, 75]))
-    low = high = median
+    low = median = high = float(np.median(array))
     if len(array) > 1 and array.min() < array.max():
         from scipy.stats import bootstrap
 
@@ -122,7 +120,7 @@ def spread_of(values: Sequence[float]) -> Spread:
             rng=np.random.default_rng(0),
         ).confidence_interval
         low, high = float(interval.low), float(interval.high)
-    return Spread(len(array), median, low, high, float(array.min()), (lower, upper), float(array.max()))
+    return Spread(len(array), median, low, high, float(array.min()), float(array.max()))
 
 
 def grouped(records: Iterable[Record], axes: Sequence[str]) -> list[Group]:

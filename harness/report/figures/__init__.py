@@ -5,7 +5,7 @@ Modules:
 
     plot               style and SVG export of matplotlib figures
     run_charts         arriving data over time; completion times with lower bounds
-    comparison_charts  limits, frame losses, comparison with papers, distributions
+    comparison_charts  limits, frame losses, distributions
     heat_map           traffic matrix
     study_charts       a metric along an axis, with bands, and along two axes
     fabric             a fabric with the load of its links

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw comparisons: measurements against limits, frame losses, values of a paper, distributions over runs."""
+"""Draw comparisons: measurements against limits, frame losses, distributions over runs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,7 @@ from harness.report.figures.plot import (
     svg_of,
 )
 
-__all__ = [
-    "Compared",
-    "Dropped",
-    "Samples",
-    "Used",
-    "compared_svg",
-    "distributions_svg",
-    "drops_svg",
-    "limits_svg",
-]
+__all__ = ["Dropped", "Samples", "Used", "distributions_svg", "drops_svg", "limits_svg"]
 
 
 @final
@@ -49,20 +40,6 @@ class Dropped:
     index: int
     label: str
     frames: Mapping[str, int]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A value of Railyard, `ours`, and the value of a paper, None if the paper gives none.
-
-    `fitted`: Railyard's value was calibrated to agree with the paper.
-    """
-
-    label: str
-    ours: float
-    paper: float | None
-    fitted: bool = False
 
 
 @final
@@ -142,27 +119,6 @@ def drops_svg(variants: Sequence[Dropped], places: Sequence[str]) -> str:
     bare_rows(axes)
     legend_below(axes, len(bars), 0.25)
     return svg_of(figure, "drops")
-
-
-def compared_svg(rows: Sequence[Compared], unit: str) -> str:
-    """Draw a bar for each of Railyard's values, pale if it is fitted, with a mark at the paper's value."""
-    figure, axes = new_figure(height=0.75 + 0.42 * len(rows))
-    for row, pair in enumerate(rows):
-        axes.barh(row, pair.ours, height=0.55, color=colour(0), alpha=0.35 if pair.fitted else None)
-        text = f"{pair.ours:.2f}"
-        if pair.paper is not None:
-            axes.plot(
-                [pair.paper] * 2, [row - 0.38, row + 0.38], color=INK, linewidth=2.2, solid_capstyle="butt"
-            )
-            text += f", paper {pair.paper:.2f}"
-        end = max(pair.ours, pair.paper or 0.0)
-        axes.annotate(text, (end, row), xytext=(8, 0), textcoords="offset points", va="center", color=INK)
-    axes.set_yticks(range(len(rows)), [pair.label for pair in rows])
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1.3 * max(max(pair.ours, pair.paper or 0.0) for pair in rows))
-    axes.set_xlabel(f"{unit}; the mark is the paper's")
-    bare_rows(axes)
-    return svg_of(figure, "compared")
 
 
 def distributions_svg(panels: Mapping[str, Sequence[Samples]]) -> str:

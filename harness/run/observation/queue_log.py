@@ -37,13 +37,8 @@ class FlowSeries:
 @final
 @dataclass(frozen=True, slots=True)
 class QueueLog:
-    """Samples at `times_ps` of only the deepest queues and the largest flows, in descending order.
-
-    `queues_used` and `flows_used` count all queues and flows that carried something.
-    """
+    """Samples at `times_ps` of only the deepest queues and the largest flows, in descending order."""
 
     times_ps: tuple[int, ...]
     queues: tuple[QueueSeries, ...]
     flows: tuple[FlowSeries, ...]
-    queues_used: int
-    flows_used: int

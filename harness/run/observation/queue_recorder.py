@@ -91,7 +91,7 @@ class QueueRecorder:
     def log(self) -> QueueLog:
         """Return the samples so far."""
         if not self._times:
-            return QueueLog((), (), (), 0, 0)
+            return QueueLog((), (), ())
         # A circuit that is first used later has a queue from then on.
         width = max(map(len, self._depths))
         depths = np.stack([np.pad(row, (0, width - len(row))) for row in self._depths])
@@ -106,7 +106,7 @@ class QueueRecorder:
         )
         totals = {pair: total for pair, total in self._delivered[-1].items() if total}
         largest = sorted(totals, key=lambda pair: -totals[pair])[:MAX_FLOWS]
-        return QueueLog(tuple(self._times), queues, tuple(map(self._flow, largest)), len(used), len(totals))
+        return QueueLog(tuple(self._times), queues, tuple(map(self._flow, largest)))
 
     def _flow(self, pair: tuple[str, str]) -> FlowSeries:
         return FlowSeries(*pair, tuple(delivered.get(pair, 0) for delivered in self._delivered))
