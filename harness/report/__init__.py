@@ -3,10 +3,8 @@
 
 Modules:
 
-    metrics   compute the metrics that scenario.metrics declares from an observation
-    job_metrics  metrics of jobs, and their losses by faults
+    measurement  metrics of runs, of jobs, and of the user's own P4 programs
     incidents consequences of each fault: metrics, JSON, a section of the report
-    own_cells counters and registers of the user's own P4 programs, for assertions and report
     results   judge assertions on metrics: the result of a scenario
     document  write a result as result.json, whose schema is result.schema.json
     junit     write results as JUnit XML

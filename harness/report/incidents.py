@@ -9,8 +9,8 @@ from html import escape
 from math import inf
 from typing import Any
 
-from harness.report.job_metrics import JobOutcome, job_outcomes
 from harness.report.markup import shown, table
+from harness.report.measurement.job_metrics import JobOutcome, job_outcomes
 from harness.run.observation.incidents import Incident, RankStall, first_names, incidents_of
 from harness.run.observation.variant_run import Figure, VariantRun, us
 from harness.scenario.schema import Scenario

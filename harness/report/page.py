@@ -29,9 +29,9 @@ from harness.report.figures.operations import MAX_MEMBERS, MAX_OPERATIONS, OPERA
 from harness.report.figures.plot import colour
 from harness.report.figures.queue_depths import queues_svg
 from harness.report.incidents import incidents_html
-from harness.report.job_metrics import jobs_table
 from harness.report.markup import shown, table
-from harness.report.own_cells import cells_html
+from harness.report.measurement.job_metrics import jobs_table
+from harness.report.measurement.own_cells import cells_html
 from harness.report.picture import link_use
 from harness.report.results import Result
 from harness.report.sources import citations

@@ -12,8 +12,8 @@ from emulation.control.reconfiguration_record import ReconfigurationRecord
 from emulation.control.takeover import TakeoverRecord
 from emulation.fidelity import Fidelity
 from harness.report.incidents import fault_metrics
-from harness.report.metrics import measure
-from harness.report.own_cells import cell_figures, is_unread
+from harness.report.measurement.metrics import measure
+from harness.report.measurement.own_cells import cell_figures, is_unread
 from harness.run.observation.values import CounterCell, Deadlock, OperationReport, RegisterCell
 from harness.run.observation.variant_run import VariantRun
 from harness.scenario.digest import digest

@@ -13,7 +13,7 @@ import numpy as np
 
 from controller.jobs.timeline import JobProfile, simulate
 from harness.lessons.attempt import Attempt, StudentError, Verdict, failed, passed
-from harness.report.job_metrics import computed_ps
+from harness.report.measurement.job_metrics import computed_ps
 from harness.run.observation.values import JobReport
 from harness.run.prepare import prepare
 from harness.run.runner import observe

@@ -17,7 +17,7 @@ from harness.report.captures import read_capture
 from harness.report.charts import Charts
 from harness.report.document import operation_document, to_json
 from harness.report.incidents import incidents_json
-from harness.report.own_cells import cell_figures
+from harness.report.measurement.own_cells import cell_figures
 from harness.report.page import report_html
 from harness.report.picture import picture_svg
 from harness.run.observation.collect import link_of

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from harness.recording.records import Kind, Record, Tick
 from harness.report.incidents import incident_record, outcomes_of
-from harness.report.job_metrics import job_outcomes
+from harness.report.measurement.job_metrics import job_outcomes
 from harness.run.observation.collect import link_of
 from harness.run.observation.incidents import Incident
 from harness.run.observation.incidents import incidents_of as incidents_by_time

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from harness.report.job_metrics import computed_ps
+from harness.report.measurement.job_metrics import computed_ps
 from harness.run.observation.values import JobReport, Observation
 from papers.claims import Measured, Progress, Values
 from papers.claims.runs import observed

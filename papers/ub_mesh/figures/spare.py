@@ -12,7 +12,7 @@ from controller.planner import make_plan
 from controller.recovery.spare import takeover
 from controller.schemes.registry import scheme_of
 from harness.files import EXPERIMENTS
-from harness.report.metrics import figure
+from harness.report.measurement.metrics import figure
 from harness.run.observation.variant_run import VariantRun
 from harness.run.prepare import prepare
 from harness.run.runner import observe

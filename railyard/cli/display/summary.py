@@ -12,8 +12,8 @@ from rich.markup import escape
 from emulation.fidelity import Measured, duration, percent
 from harness.report.fidelity import TRUSTWORTHY, remedies, verdict
 from harness.report.figures.circuits import lacks_words
-from harness.report.job_metrics import job_outcomes
 from harness.report.markup import shown
+from harness.report.measurement.job_metrics import job_outcomes
 from harness.report.results import Result
 from harness.run.observation.variant_run import VariantRun
 from harness.scenario.metrics import METRICS

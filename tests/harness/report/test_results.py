@@ -8,7 +8,7 @@ import pytest
 
 from emulation.fidelity import Fidelity
 from harness.report.document import to_json
-from harness.report.metrics import measure
+from harness.report.measurement.metrics import measure
 from harness.report.results import conclude
 from harness.run.observation.variant_run import VariantRun
 from harness.scenario.loader import load

@@ -9,7 +9,7 @@ import pytest
 
 from emulation.errors import TestbedError
 from harness.errors import ScenarioError
-from harness.report.metrics import measure
+from harness.report.measurement.metrics import measure
 from harness.run.prepare import prepare
 from harness.run.real_time import RealTime
 from harness.run.runner import run

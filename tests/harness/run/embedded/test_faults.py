@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.report.document import to_json
-from harness.report.metrics import measure
+from harness.report.measurement.metrics import measure
 from harness.report.results import conclude
 from harness.run.observation.values import Observation
 from harness.run.observation.variant_run import VariantRun

@@ -11,7 +11,7 @@ from emulation.errors import TestbedError
 from emulation.traffic.frames.layers import CLH, LPH, NTH24, RTPH, SACK, SRH24, Ether, LinkNotice
 from harness.errors import ScenarioError
 from harness.report.captures import read_capture
-from harness.report.metrics import measure
+from harness.report.measurement.metrics import measure
 from harness.run.prepare import prepare
 from harness.run.real_time import RealTime
 from harness.run.runner import run

@@ -10,7 +10,7 @@ import railyard
 from emulation.traffic.frames.values import Operation, Status
 from emulation.traffic.memory.memory import Memory
 from harness.errors import ScenarioError
-from harness.report.metrics import measure
+from harness.report.measurement.metrics import measure
 from harness.run.observation.variant_run import VariantRun
 from harness.run.prepare import prepare
 from harness.run.runner import run

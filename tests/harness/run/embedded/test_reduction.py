@@ -8,7 +8,7 @@ import pytest
 
 import railyard
 from harness.errors import ScenarioError
-from harness.report.metrics import measure
+from harness.report.measurement.metrics import measure
 from harness.run.prepare import prepare
 from harness.run.runner import run
 from harness.run.testbeds import Embedded, TestbedChoice

@@ -9,7 +9,7 @@ import pytest
 
 from emulation.traffic.host.path_choice import SPRAYS
 from harness.errors import ScenarioError
-from harness.report.metrics import measure
+from harness.report.measurement.metrics import measure
 from harness.run.prepare import prepare
 from harness.run.runner import run
 from harness.scenario.loader import load

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ScenarioError
-from harness.report.metrics import measure
+from harness.report.measurement.metrics import measure
 from harness.run.observation.values import Observation
 from harness.run.prepare import prepare
 from harness.run.runner import run

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.report.metrics import measure
+from harness.report.measurement.metrics import measure
 from harness.run.prepare import prepare
 from harness.run.runner import run
 from harness.scenario.loader import load

@@ -15,7 +15,7 @@ import railyard
 from harness.errors import ScenarioError
 from harness.files import P4_SOURCES, PROGRAMS
 from harness.report.document import result_schema
-from harness.report.own_cells import UNREAD, cells_html
+from harness.report.measurement.own_cells import UNREAD, cells_html
 from harness.report.results import conclude
 from harness.run.prepare import prepare
 from harness.scenario.loader import load

@@ -8,7 +8,7 @@ from statistics import mean
 
 from emulation.control.reconfiguration_record import ReconfigurationRecord
 from emulation.traffic.host.reduction import ReductionStats
-from harness.report.job_metrics import JOB_FIGURES, work_percent
+from harness.report.measurement.job_metrics import JOB_FIGURES, work_percent
 from harness.run.memory_pool.plan import PoolReport
 from harness.run.observation.values import Pauses, Queues
 from harness.run.observation.variant_run import Figure, VariantRun, busy_share, us

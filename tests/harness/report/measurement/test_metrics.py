@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from harness.report import job_metrics, metrics
+from harness.report.measurement import job_metrics, metrics
 from harness.scenario.metrics import ALL_METRICS, ITERATION_METRICS, JOB_METRICS
 
 
