@@ -12,7 +12,7 @@ from typing import Literal, final
 
 from harness.errors import OutputError
 
-__all__ = ["Lock", "OutputFolder", "output_folder"]
+__all__ = ["Lock", "OutputFolder", "output_folder", "write_file", "writing"]
 
 Lock = Literal["exclusive", "shared", "none"]
 
@@ -87,6 +87,24 @@ def output_folder(path: Path, *, lock: Lock = "exclusive") -> Iterator[OutputFol
         raise
     finally:
         _give_back(path, created)
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file beside other files of the user, in full or not at all; create its folder if needed.
+
+    Raises OutputError if the file cannot be written.
+    """
+    with output_folder(path.parent, lock="none") as folder:
+        folder.write(path.name, text)
+
+
+@contextmanager
+def writing(path: Path, remedy: str) -> Iterator[None]:
+    """Turn an error of the operating system while `path` is written into an OutputError with a remedy."""
+    try:
+        yield
+    except OSError as ex:
+        raise OutputError(f"{path} cannot be written: {ex.strerror}", remedy=remedy) from None
 
 
 def _give_back(path: Path, created: list[Path]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from emulation.traffic.graph.document import write_graph
 from harness.errors import OutputError
 from harness.formats.imported import Imported
+from harness.output import writing
 from topologies.model.codec import to_json
 
 __all__ = ["scenario_name", "write_imported"]
@@ -31,17 +32,13 @@ def write_imported(imported: Imported, folder: Path, origin: str, *, again: bool
         keep = f"run {scenario}" if again else "name another folder with --out"
         state = "exists and differs from this import" if again else "exists already"
         raise OutputError(f"{scenario} {state}", remedy=f"{keep}, or remove it")
-    try:
+    with writing(folder, "name a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
         if imported.traffic is not None:
             write_graph(imported.traffic, folder / "graph.json")
         if imported.fabric is not None:
             (folder / "fabric.json").write_text(to_json(imported.fabric), encoding="utf-8")
         scenario.write_text(text, encoding="utf-8")
-    except OSError as ex:
-        raise OutputError(
-            f"{folder} cannot be written: {ex.strerror}", remedy="name a folder that can be written"
-        ) from None
     return scenario
 
 

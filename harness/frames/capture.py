@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import final
 
 from emulation.errors import FrameError
-from harness.errors import OutputError
+from harness.output import writing
 
 __all__ = ["Record", "read_frame", "write_capture"]
 
@@ -46,12 +46,8 @@ def write_capture(path: Path, records: Sequence[Record]) -> None:
         OutputError: The file cannot be written.
     """
     data = _pcapng(records) if path.suffix == ".pcapng" else _pcap(records)
-    try:
+    with writing(path, "name a file in an existing folder"):
         path.write_bytes(data)
-    except OSError as ex:
-        raise OutputError(
-            f"{path} cannot be written: {ex.strerror}", remedy="name a file in an existing folder"
-        ) from None
 
 
 def read_frame(path: Path, number: int) -> bytes:

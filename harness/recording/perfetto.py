@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, final
 
-from harness.errors import OutputError
+from harness.output import writing
 from harness.recording.history import History
 from harness.recording.records import Kind, Record, Tick
 from harness.run.observation.values import JobReport
@@ -64,14 +64,10 @@ def write_trace(path: Path, history: History, jobs: Mapping[str, Sequence[JobRep
     Raises:
         OutputError: The file cannot be written.
     """
-    try:
+    with writing(path, "name a file in an existing folder"):
         path.write_text(
             json.dumps(trace_events(history.records, jobs), separators=(",", ":")) + "\n", encoding="utf-8"
         )
-    except OSError as ex:
-        raise OutputError(
-            f"{path} cannot be written: {ex.strerror}", remedy="name a file in an existing folder"
-        ) from None
 
 
 def trace_events(

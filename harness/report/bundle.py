@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import OutputError, ScenarioError
+from harness.output import writing
 from harness.recording.file import RECORDING
 from harness.run.prepare import Prepared
 from harness.scenario.digest import digest, files_of
@@ -100,14 +101,10 @@ def pack(
 
 def write(target: Path, content: Mapping[str, bytes]) -> None:
     """Write the files of a bundle, given by name, to the ZIP file `target`."""
-    try:
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
-            for name, data in content.items():
-                bundle.writestr(zipfile.ZipInfo(name, _DATE), data, zipfile.ZIP_DEFLATED)
-    except OSError as ex:
-        raise OutputError(
-            f"{target} cannot be written: {ex.strerror}", remedy="give another file with --out"
-        ) from None
+    zipped = zipfile.ZIP_DEFLATED
+    with writing(target, "give another file with --out"), zipfile.ZipFile(target, "w", zipped) as bundle:
+        for name, data in content.items():
+            bundle.writestr(zipfile.ZipInfo(name, _DATE), data, zipped)
 
 
 def name_below(path: Path, file: Path) -> str:

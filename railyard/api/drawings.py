@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import final
 
 from harness.errors import OutputError
-from harness.output import output_folder
+from harness.output import write_file
 from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg, too_large
 from topologies import Fabric
 
@@ -30,8 +30,7 @@ class Drawing:
             RailyardError: The file cannot be written.
         """
         path = Path(path)
-        with output_folder(path.parent, lock="none") as folder:
-            folder.write(path.name, self.svg)
+        write_file(path, self.svg)
 
     def _repr_svg_(self) -> str:
         return self.svg

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.output import output_folder
+from harness.output import write_file
 from railyard.api.records import Record, renamed
 from topologies import Fabric
 from topologies.families.registry import build, families
@@ -60,8 +60,7 @@ def save_fabric(fabric: Fabric, path: str | Path) -> None:
         RailyardError: The file cannot be written.
     """
     path = Path(path)
-    with output_folder(path.parent, lock="none") as folder:
-        folder.write(path.name, to_json(fabric))
+    write_file(path, to_json(fabric))
 
 
 def nodes(fabric: Fabric) -> list[Record]:

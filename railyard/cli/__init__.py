@@ -35,7 +35,7 @@ from typer.main import get_command
 from railyard.cli import lab, man, torchrun
 from railyard.cli import list as list_verb
 from railyard.cli.display.help import Command, Group
-from railyard.cli.display.screen import MACHINE, complain, exit_code, out
+from railyard.cli.display.screen import MACHINE, complain, exit_code, say
 from railyard.cli.fabrics import clean, scan, show, up
 from railyard.cli.files import bundle, export, import_
 from railyard.cli.frames import craft, dissector, follow, send
@@ -166,7 +166,7 @@ def _print_version(asked: bool) -> None:
             if number == UNKNOWN
             else f"railyard {number}"
         )
-        out().print(words, markup=False)
+        say(words)
         raise typer.Exit
 
 

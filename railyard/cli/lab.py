@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.help import Command, Group
-from railyard.cli.display.screen import MACHINE, counting, out
+from railyard.cli.display.screen import MACHINE, counting, out, say
 from railyard.cli.display.table import print_table
+from railyard.cli.options import refuse
 
 if TYPE_CHECKING:
     from harness.lessons.attempt import Verdict
@@ -52,10 +53,6 @@ def _this_command() -> str:
     return shlex.quote(str(called))
 
 
-def _say(text: str = "") -> None:
-    out().print(text, markup=False, soft_wrap=True)
-
-
 @app.command("list", cls=Command)
 def list_labs() -> None:
     """List the labs with number, title, subject, minutes, stages and required programs."""
@@ -73,7 +70,7 @@ def list_labs() -> None:
         for lab in labs()
     ]
     print_table(out(), ("lab", "title", "what it is", "minutes", "stages", "needs"), rows, names=("lab",))
-    _say("`railyard lab start 3` copies lab 3 into a folder of yours.")
+    say("`railyard lab start 3` copies lab 3 into a folder of yours.")
 
 
 @app.command(cls=Command)
@@ -92,10 +89,10 @@ def start(
     lab = find_lab(number)
     folder = folder or Path(f"lab-{lab.number}")
     files = start_lab(lab, folder)
-    _say(f"lab {lab.number}, {lab.title}: read {folder}/README.md, then write {', '.join(map(str, files))}")
-    _say(f"check your work with: {_this_command()} lab check {shlex.quote(str(folder))}")
+    say(f"lab {lab.number}, {lab.title}: read {folder}/README.md, then write {', '.join(map(str, files))}")
+    say(f"check your work with: {_this_command()} lab check {shlex.quote(str(folder))}")
     for lacking in lab.lacking():
-        _say(f"note: {lacking}")
+        say(f"note: {lacking}")
 
 
 @app.command(cls=Command)
@@ -130,7 +127,7 @@ def _failing(folder: Path, lab: Lab, seed: int) -> list[Verdict]:
     from harness.output import OutputFolder
 
     for name in changed_files(folder, lab):
-        _say(f"note: you changed {name}, a file of the lab; the check uses the original instead of yours")
+        say(f"note: you changed {name}, a file of the lab; the check uses the original instead of yours")
     before: list[Verdict] = []
 
     def show(stage: Stage, verdict: Verdict) -> None:
@@ -145,23 +142,23 @@ def _failing(folder: Path, lab: Lab, seed: int) -> list[Verdict]:
     note_check(folder, lab, stages)
     if printed:
         OutputFolder(folder).write("printed.txt", "".join(printed))
-        _say("note: printed.txt has what your code printed")
-    _say(f"{len(stages)} of {len(verdicts)} stages pass (seed {seed}); report.json has the details")
+        say("note: printed.txt has what your code printed")
+    say(f"{len(stages)} of {len(verdicts)} stages pass (seed {seed}); report.json has the details")
     return [verdict for verdict in verdicts.values() if not verdict.passed]
 
 
 def _print_verdict(stage: Stage, verdict: Verdict, before: Verdict | None) -> None:
     """Print the verdict of a stage; an observation that the stage before has as well is not printed again."""
     word = "pass" if verdict.passed else "FAIL" if verdict.checked else "----"
-    _say(f"{word}  {stage.id}: {stage.title}")
+    say(f"{word}  {stage.id}: {stage.title}")
     if verdict.expected != stage.title:
-        _say(f"      expected: {verdict.expected}")
+        say(f"      expected: {verdict.expected}")
     if not verdict.passed and before and (verdict.observed, verdict.look) == (before.observed, before.look):
-        _say("      observed: as above")
+        say("      observed: as above")
         return
-    _say(f"      observed: {verdict.observed}")
+    say(f"      observed: {verdict.observed}")
     if not verdict.passed:
-        _say(f"      look at:  {verdict.look}")
+        say(f"      look at:  {verdict.look}")
 
 
 @app.command(cls=Command)
@@ -176,7 +173,7 @@ def hint(
     lab = lab_of(folder, lab_name)
     chosen = lab.stage(stage) if stage else _first_failing(lab, folder)
     number, text = next_hint(folder, lab, chosen)
-    _say(f"{chosen.id}, hint {number} of {len(chosen.hints)}: {text}")
+    say(f"{chosen.id}, hint {number} of {len(chosen.hints)}: {text}")
 
 
 def _first_failing(lab: Lab, folder: Path) -> Stage:
@@ -230,8 +227,8 @@ def restore(
     chosen = lab.stage(stage)
     for path, kept in restore_stage(folder, lab, chosen).items():
         own = f"; your own file is now {kept.name}" if kept else ""
-        _say(f"{path} is new{own}")
-    _say(f"stage {chosen.id} passes with these files")
+        say(f"{path} is new{own}")
+    say(f"stage {chosen.id} passes with these files")
 
 
 @app.command(cls=Command)
@@ -249,7 +246,7 @@ def watch(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _L
             continue
         _failing(folder, lab, draw_seed())
         checked = now
-        _say(f"{datetime.now():%H:%M:%S}: waiting for a change of {', '.join(lab.files)}; Ctrl-C ends\n")
+        say(f"{datetime.now():%H:%M:%S}: waiting for a change of {', '.join(lab.files)}; Ctrl-C ends\n")
 
 
 @app.command(cls=Command)
@@ -277,11 +274,11 @@ def verify(
             if len(folders) == 1:
                 raise
             code = _NO_LAB
-            _say(f"{folder}: {ex}")
+            say(f"{folder}: {ex}")
             continue
         why = "there is no report.json" if report is None else disagreement(report, folder, lab, repeat=True)
         code = max(code, _FAILED) if why else code
-        _say(f"{folder}: {why or 'the report holds'}")
+        say(f"{folder}: {why or 'the report holds'}")
     raise typer.Exit(code)
 
 
@@ -309,7 +306,7 @@ def grade(
 
     for folder in folders:
         if not folder.is_dir():
-            raise typer.BadParameter(f"{folder} is no folder; nothing was graded", param_hint="FOLDER")
+            refuse("FOLDER", f"{folder} is no folder; nothing was graded")
     every = [own for folder in folders for own in folders_of_class(folder)]
     folders = list({folder.resolve(): folder for folder in every}.values())
     with output_folder(to) as target, counting(len(folders), "folders") as advance:
@@ -317,9 +314,9 @@ def grade(
         target.write("grades.csv", as_csv(grades))
         target.write("grades.html", as_html(grades))
     if not keeps_reads():
-        _say(f"note: {NOT_CONFINED}")
+        say(f"note: {NOT_CONFINED}")
     for item in grades:
         stages = f"{item.passed} of {len(item.lab.stages)} stages" if item.lab else "no lab"
         first = "; ".join(filter(None, (item.note, *item.similar, *item.failures[:1])))
-        _say(f"{item.folder}: {stages}{': ' + first if first else ''}")
-    _say(f"{to}/grades.csv and {to}/grades.html have the table")
+        say(f"{item.folder}: {stages}{': ' + first if first else ''}")
+    say(f"{to}/grades.csv and {to}/grades.html have the table")

@@ -11,12 +11,11 @@ import typer
 from rich.markup import escape
 
 from harness.files import EXPERIMENTS
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import out, say
 from railyard.cli.display.table import print_table
+from railyard.cli.options import refuse
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from topologies.families.declaration import Family
 
 __all__ = ["EXAMPLES", "list_names"]
@@ -40,13 +39,9 @@ def list_names(
     ] = False,
 ) -> None:
     """List scenarios, studies, topologies and collectives, or the parameters of a topology."""
-    console = out()
     if topology and (schema or metrics):
         option = "--schema" if schema else "--metrics"
-        raise typer.BadParameter(
-            f"{option} takes no topology, and {topology!r} is given; leave out one of them",
-            param_hint=option,
-        )
+        refuse(option, f"{option} takes no topology, and {topology!r} is given; leave out one of them")
     if schema:
         from harness.report.document import result_schema
 
@@ -54,21 +49,21 @@ def list_names(
     elif as_json:
         typer.echo(json.dumps(_document(topology), indent=2))
     elif metrics:
-        _print_metrics(console)
+        _print_metrics()
     elif topology:
-        _print_family(console, _family(topology))
+        _print_family(_family(topology))
     else:
-        _print_files(console)
-        _print_topologies(console)
-        _print_collectives(console)
-        console.print("`railyard list NAME` shows the parameters of a topology.", markup=False)
+        _print_files()
+        _print_topologies()
+        _print_collectives()
+        say("`railyard list NAME` shows the parameters of a topology.")
 
 
-def _print_metrics(console: Console) -> None:
+def _print_metrics() -> None:
     from harness.scenario.metrics import ALL_METRICS
 
     print_table(
-        console,
+        out(),
         ("metric", "", "meaning"),
         [
             (name, "timed" if metric.timed else "", escape(metric.meaning))
@@ -114,10 +109,10 @@ def _family(topology: str) -> Family[...]:
 
     family = family_of(topology)
     if family is None:
-        raise typer.BadParameter(
+        refuse(
+            "TOPOLOGY",
             f"{topology} declares no parameters: it is a file with a fabric, or a function without "
             f"`@family`; `railyard show {topology}` shows its fabric",
-            param_hint="TOPOLOGY",
         )
     return family
 
@@ -152,41 +147,39 @@ def _files() -> dict[str, list[tuple[str, str, str]]]:
     return tables
 
 
-def _print_files(console: Console) -> None:
+def _print_files() -> None:
     """Print a table of scenarios, and a table of studies."""
     for kind, rows in _files().items():
         lines = [(name, escape(title)) for name, _, title in rows]
-        print_table(console, (kind, "what it is"), lines, names=(kind,))
-        console.print()
-    console.print(
+        print_table(out(), (kind, "what it is"), lines, names=(kind,))
+        say("")
+    say(
         f"`railyard run NAME` runs a scenario, `railyard model NAME` a study; their files are in "
         f"{_relative(EXPERIMENTS)}/.\n",
-        markup=False,
-        soft_wrap=True,
     )
 
 
-def _print_topologies(console: Console) -> None:
+def _print_topologies() -> None:
     from topologies.families.registry import families
 
     rows = [(family.name, escape(family.text)) for family in families()]
-    print_table(console, ("topology", "what it is"), rows, names=("topology",))
-    console.print()
+    print_table(out(), ("topology", "what it is"), rows, names=("topology",))
+    say("")
 
 
-def _print_collectives(console: Console) -> None:
+def _print_collectives() -> None:
     from emulation.traffic.collectives.registry import kinds
 
     rows = [(kind.name, ", ".join(algorithm.name for algorithm in kind.algorithms)) for kind in kinds()]
-    print_table(console, ("collective", "algorithms, the default first"), rows, names=("collective",))
-    console.print()
+    print_table(out(), ("collective", "algorithms, the default first"), rows, names=("collective",))
+    say("")
 
 
-def _print_family(console: Console, family: Family[...]) -> None:
+def _print_family(family: Family[...]) -> None:
     """Print the description, source and parameters of a topology."""
-    console.print(f"{family.name}: {family.text}", markup=False)
+    say(f"{family.name}: {family.text}")
     if family.source is not None:
-        console.print(f"source: {family.source}", markup=False)
+        say(f"source: {family.source}")
     rows = []
     for parameter in family.parameters:
         default = "must be given" if parameter.default is None else parameter.spell(parameter.default)
@@ -194,9 +187,9 @@ def _print_family(console: Console, family: Family[...]) -> None:
         rows.append(tuple(map(escape, row)))
     headings = ("parameter", "unit", "range", "default", "what it sets")
     if rows:
-        print_table(console, headings, rows, names=headings[:4])
+        print_table(out(), headings, rows, names=headings[:4])
     else:
-        console.print("no parameters")
+        say("no parameters")
 
 
 def _relative(path: Path) -> str:

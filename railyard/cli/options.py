@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options shared by several verbs: testbeds, switches, and a fabric by name, `--dims` and `--param`."""
+"""Options that several verbs share, their checks, and the fabric of a name, `--dims` and `--param`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -20,21 +20,31 @@ if TYPE_CHECKING:
     from topologies.families.declaration import Parameter
 
 __all__ = [
-    "SCHEME",
     "TOPOLOGY",
     "TestbedKind",
     "Dims",
     "MachinesFile",
     "Parameters",
+    "Quiet",
+    "RayAddress",
+    "Recorded",
     "Seed",
     "Switch",
+    "SwitchOption",
     "check_targets",
     "dims_of",
     "fabric_of",
+    "need_testbed",
     "page_server",
+    "refuse",
     "resized",
     "topology_of",
 ]
+
+
+def refuse(option: str, message: str) -> NoReturn:
+    """Raise a usage error: `message` says what is wrong with an option or argument, and the remedy."""
+    raise typer.BadParameter(message, param_hint=option) from None
 
 
 def check_targets(targets: Mapping[str, str | Path | None]) -> None:
@@ -79,9 +89,6 @@ TOPOLOGY = typer.Argument(
 )
 """Argument that names a fabric."""
 
-SCHEME = "forwarding scheme of the planned routes, or FILE.py:NAME; by default that of the fabric"
-"""Help of the option `--scheme`."""
-
 Dims = Annotated[str, typer.Option(help="number of nodes in each dimension, such as 4x4")]
 Parameters = Annotated[
     list[str] | None,
@@ -116,6 +123,31 @@ class Switch(StrEnum):
 
     builtin = "builtin"
     bmv2 = "bmv2"
+
+
+SwitchOption = Annotated[
+    Switch | None, typer.Option(help="software switch on mininet; unless given, bmv2 if it is installed")
+]
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="print errors only")]
+
+Recorded = Annotated[
+    bool, typer.Option("--record", help="write OUT/run.recording, which `railyard serve OUT` replays")
+]
+
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray", metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here"
+    ),
+]
+
+
+def need_testbed(testbed: TestbedKind, options: Mapping[str, object]) -> None:
+    """Raise a usage error for the first given option among `options` that need `testbed`, another testbed."""
+    for option, value in options.items():
+        if value:
+            refuse(option, f"this option needs --testbed {testbed}; choose it, or leave the option out")
 
 
 # Python packages of the extra `web` in pyproject.toml.
@@ -180,24 +212,21 @@ def _parameters(name: str, dims: str, given: Sequence[str] = ()) -> dict[str, An
     family = family_of(name)
     if family is None:
         if dims:
-            raise typer.BadParameter(
-                f"{name} is not a topology of `railyard list`, so it has no dims; leave --dims out",
-                param_hint="--dims",
+            refuse(
+                "--dims", f"{name} is not a topology of `railyard list`, so it has no dims; leave --dims out"
             )
         return dict(_pair(text) for text in given)
     parameters: dict[str, Any] = {"dims": dims_of(dims)} if dims else {}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals:
-            raise typer.BadParameter(f"{text!r} has no `=`; write it like radix=64", param_hint="--param")
+            refuse("--param", f"{text!r} has no `=`; write it like radix=64")
         parameter = family.parameter(key)
         try:
             parameters[key] = parameter.parse(value)
         except ValueError:
             example = f"{key}={_example(parameter)}"
-            raise typer.BadParameter(
-                f"{text!r} cannot be read; write it like {example}", param_hint="--param"
-            ) from None
+            refuse("--param", f"{text!r} cannot be read; write it like {example}")
     return parameters
 
 
@@ -207,7 +236,7 @@ def _pair(text: str) -> tuple[str, Any]:
 
     key, equals, value = text.partition("=")
     if not equals:
-        raise typer.BadParameter(f"{text!r} has no `=`; write it like radix=64", param_hint="--param")
+        refuse("--param", f"{text!r} has no `=`; write it like radix=64")
     return key, YAML(typ="safe", pure=True).load(value)
 
 
@@ -225,9 +254,7 @@ def dims_of(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(extent) for extent in text.split("x"))
     except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} cannot be read; write numbers like 4x4", param_hint="--dims"
-        ) from None
+        refuse("--dims", f"{text!r} cannot be read; write numbers like 4x4")
 
 
 def resized(scenario: Scenario, dims: str) -> Scenario:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.display.screen import complain, out
-from railyard.cli.options import Dims, Parameters, page_server
+from railyard.cli.display.screen import complain, say
+from railyard.cli.options import Dims, Parameters, Recorded, page_server, refuse, topology_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,9 +92,7 @@ def torchrun(
             "wait for it to come back",
         ),
     ] = None,
-    record: Annotated[
-        bool, typer.Option("--record", help="write OUT/run.recording, which `railyard serve OUT` replays")
-    ] = False,
+    record: Recorded = False,
     live: Annotated[
         bool, typer.Option("--serve", help="show the fabric in a browser while the script runs, until Ctrl-C")
     ] = False,
@@ -120,12 +118,12 @@ def torchrun(
     from railyard.torch.timeline import write
 
     if tflops is not None and measured:
-        raise typer.BadParameter(
+        refuse(
+            "--tflops, --measured",
             "--tflops counts operations, and --measured measures time; leave one of them out",
-            param_hint="--tflops, --measured",
         )
     if record and folder is None:
-        raise typer.BadParameter("a recording needs a folder; give --out as well", param_hint="--record")
+        refuse("--record", "a recording needs a folder; give --out as well")
     scenario, ready = _prepared(where, dims, param or (), variant)
     settings = Settings(script, arguments or (), ranks, tflops, measured, launch_us, max_restarts, min_ranks)
     with ExitStack() as stack:
@@ -163,7 +161,7 @@ def _page(port: int) -> Iterator[Session]:
 
     session = Session("replay")
     with serving(session, None, port) as address:
-        out().print(f"{address}\nCtrl-C after the run ends it", markup=False, soft_wrap=True)
+        say(f"{address}\nCtrl-C after the run ends it")
         yield session
 
 
@@ -177,18 +175,12 @@ def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> tupl
 
     if Path(where).suffix in (".yaml", ".yml"):
         if dims or param:
-            raise typer.BadParameter(
-                "a scenario file has its own topology; leave these options out", param_hint="--dims, --param"
-            )
+            refuse("--dims, --param", "a scenario file has its own topology; leave these options out")
         scenario, document = load(file_of(Path(where)))
         name = variant or scenario.variants[0].name
         return scenario, prepare(only(scenario, (name,)), document)[0]
     if variant:
-        raise typer.BadParameter(
-            "a topology has no variants; leave the option out, or give a scenario file",
-            param_hint="--variant",
-        )
-    from railyard.cli.options import topology_of
+        refuse("--variant", "a topology has no variants; leave the option out, or give a scenario file")
 
     topology = topology_of(where, dims, param)
     document = Document.of_values({"name": "torchrun", "topology": topology})
@@ -199,5 +191,4 @@ def _prepared(where: str, dims: str, param: Sequence[str], variant: str) -> tupl
 def _print(trained: Trained) -> None:
     from railyard.torch.timeline import summary
 
-    for line in summary(trained):
-        out().print(line, markup=False, highlight=False)
+    say(*summary(trained))

@@ -16,10 +16,10 @@ from typing import Any, final
 
 from emulation.traffic.frames.values import Combine
 from emulation.traffic.graph.operations import Graph, Operation
-from harness.errors import OutputError
 from harness.formats.chakra.data_order import data_order
 from harness.formats.chakra.node import COMPUTE, RECEIVE, SEND
 from harness.formats.chakra.trace import node_class
+from harness.output import writing
 
 __all__ = ["Times", "to_traces", "write_traces"]
 
@@ -91,16 +91,12 @@ def write_traces(folder: Path, name: str, traces: Mapping[int, Sequence[bytes]],
     Raises:
         OutputError: The folder or a file cannot be written.
     """
-    try:
+    with writing(folder, "name a folder that can be written"):
         folder.mkdir(parents=True, exist_ok=True)
         for rank, messages in traces.items():
             data = b"".join(part for message in messages for part in (_length(message), message))
             content = gzip.compress(data, mtime=0) if packed else data
             (folder / f"{name}.{rank}.et").write_bytes(content)
-    except OSError as ex:
-        raise OutputError(
-            f"{folder} cannot be written: {ex.strerror}", remedy="name a folder that can be written"
-        ) from None
 
 
 def _length(message: bytes) -> bytes:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:  # the command starts faster without the runner
     from harness.run.runner import Pace
 
-__all__ = ["INPUT", "MACHINE", "complain", "counting", "exit_code", "out", "progress", "tell"]
+__all__ = ["INPUT", "MACHINE", "complain", "counting", "exit_code", "out", "progress", "say", "tell"]
 
 INPUT = 2
 """Exit code for an error in the input."""
@@ -49,6 +50,13 @@ def out() -> Console:
 def exit_code(error: RailyardError) -> int:
     """Return the exit code for an error: MACHINE for an error of the machine, else INPUT."""
     return MACHINE if error.of_machine else INPUT
+
+
+def say(*lines: str | Text) -> None:
+    """Print lines of a verb's result on standard output; no line is broken, and brackets stay as they are."""
+    console = out()
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def tell(message: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import say
 
 __all__ = ["EXAMPLES", "clean"]
 
@@ -38,15 +38,9 @@ def clean(
     from emulation.linux import record
 
     cleaned = record.clean(all_runs, dry_run=dry_run, local=local)
-    console = out()
-
-    def say(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
-
     verb = "would remove" if dry_run else "removed"
     for report in cleaned:
-        for line in report.lines(verb):
-            say(line)
+        say(*report.lines(verb))
     done = {report.run for report in cleaned}
     for run, pid in record.living():
         if run not in done:

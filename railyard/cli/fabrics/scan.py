@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY, Dims, Parameters
+from railyard.cli.display.screen import say
+from railyard.cli.options import TOPOLOGY, Dims, Parameters, fabric_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,6 @@ def scan(
     """
     from controller.discovery import compare_cables
     from harness.topology_scan import scan_fabric
-    from railyard.cli.options import fabric_of
     from topologies.transform import cabling
 
     planned = fabric_of(topology, dims, param or ())
@@ -74,8 +73,7 @@ def scan(
 
 
 def _print(planned: Fabric, discovered: Discovered, findings: Sequence[Finding], time_ps: int) -> None:
-    console = out()
-    lines = [
+    say(
         (
             f"{planned.name}: {len(discovered.nodes)} nodes, {len(discovered.links) // 2} links, "
             f"{len(discovered.dark)} dark ports; {discovered.requests} requests, paths of up to "
@@ -85,9 +83,7 @@ def _print(planned: Fabric, discovered: Discovered, findings: Sequence[Finding],
         f"{len(findings)} difference{'s' * (len(findings) != 1)} from the plan"
         if findings
         else "equal to the plan, port by port",
-    ]
-    for line in lines:
-        console.print(line, markup=False, soft_wrap=True)
+    )
 
 
 def _print_json(planned: Fabric, discovered: Discovered, findings: Sequence[Finding], time_ps: int) -> None:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from railyard.cli.completion import nodes as node_names
 from railyard.cli.display.screen import out, tell
 from railyard.cli.display.table import print_table
-from railyard.cli.options import TOPOLOGY, Dims, Parameters
+from railyard.cli.options import TOPOLOGY, Dims, Parameters, fabric_of
 
 if TYPE_CHECKING:
     from topologies import Fabric, Node
@@ -41,7 +41,6 @@ def show(
     svg: Annotated[Path | None, typer.Option(help="draw the fabric as SVG to this file")] = None,
 ) -> None:
     """Show a fabric as a short table, as JSON, or as a drawing."""
-    from railyard.cli.options import fabric_of
     from topologies.model.codec import to_json
 
     fabric = fabric_of(topology, dims, param or ())
@@ -124,7 +123,7 @@ def _node(fabric: Fabric, name: str) -> None:
 
 def _draw(fabric: Fabric, path: Path) -> None:
     from harness.errors import OutputError
-    from harness.output import output_folder
+    from harness.output import write_file
     from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg, too_large
 
     if words := too_large(fabric):
@@ -132,6 +131,5 @@ def _draw(fabric: Fabric, path: Path) -> None:
             f"{fabric.name} cannot be drawn: {words}", remedy="give --dims or --param of a smaller fabric"
         )
     drawing = fabric_svg(fabric).replace("</title>", f"</title><style>{FABRIC_STYLE}</style>", 1)
-    with output_folder(path.parent, lock="none") as folder:
-        folder.write(path.name, drawing + "\n")
+    write_file(path, drawing + "\n")
     tell(f"written: {path}")

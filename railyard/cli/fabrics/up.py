@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY, Dims, MachinesFile, Parameters, Switch, TestbedKind, page_server
+from railyard.cli.display.screen import say
+from railyard.cli.options import (
+    TOPOLOGY,
+    Dims,
+    MachinesFile,
+    Parameters,
+    SwitchOption,
+    TestbedKind,
+    fabric_of,
+    need_testbed,
+    page_server,
+    refuse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,9 +61,7 @@ def up(
         TestbedKind,
         typer.Option(help="embedded: in this process, no root; mininet: in namespaces, needs root"),
     ] = TestbedKind.embedded,
-    switch: Annotated[
-        Switch | None, typer.Option(help="software switch on mininet; unless given, bmv2 if it is installed")
-    ] = None,
+    switch: SwitchOption = None,
     grpc: Annotated[
         str,
         typer.Option(
@@ -113,42 +122,36 @@ def up(
     On mininet, controllers route around failed links, and the terminal shows Mininet's command line.
     """
     from controller.planner import make_plan
-    from railyard.cli.options import fabric_of
 
-    if testbed is not TestbedKind.mininet:
-        if ip or launch or machines is not None:
-            raise typer.BadParameter(
-                "these options need --testbed mininet; add it, or leave the options out",
-                param_hint="--ip, --launch, --machines",
-            )
-        if switch is not None:
-            raise typer.BadParameter(
-                "this option needs --testbed mininet; add it, or leave the option out", param_hint="--switch"
-            )
+    if testbed is TestbedKind.embedded:
+        on_hosts = {"--ip": ip, "--launch": launch, "--machines": machines}
+        need_testbed(TestbedKind.mininet, {**on_hosts, "--switch": switch})
     if Path(topology).is_dir():
         if testbed is TestbedKind.mininet or entries is not None or p4info is not None:
-            raise typer.BadParameter(
+            refuse(
+                "TOPOLOGY",
                 "an exercise runs on embedded with --p4 only; leave out --testbed, --entries and --p4info",
-                param_hint="TOPOLOGY",
             )
         _keep_exercise(Path(topology), p4, grpc or _GRPC, tap=tap, live=port if live else None)
         return
+    if testbed is TestbedKind.mininet:
+        if grpc:
+            refuse("--grpc", "on mininet every switch has an address of its own; leave --grpc out")
+        if tap:
+            refuse("--tap", "on mininet every host has an interface eth0; leave --tap out")
+        own = {"--p4": p4, "--p4info": p4info, "--entries": entries, "--no-controller": not controller}
+        need_testbed(TestbedKind.embedded, {"--live": live, **own})
+        if launch and not ip:
+            refuse("--launch", "the command needs IPv4 on the hosts; add --ip")
     fabric = fabric_of(topology, dims, param or ())
     plan = partial(make_plan, fabric, strategy=strategy)
     if p4 is not None or p4info is not None or entries is not None or not controller:
-        if testbed is TestbedKind.mininet:
-            raise typer.BadParameter(
-                "these options need --testbed embedded; choose it, or leave the options out",
-                param_hint="--p4, --no-controller",
-            )
         if strategy != "all-path":
-            raise typer.BadParameter(
-                "no routes are planned for tables of your own; leave it out", param_hint="--strategy"
-            )
+            refuse("--strategy", "no routes are planned for tables of your own; leave it out")
         if p4 is None and controller:
-            raise typer.BadParameter(
+            refuse(
+                "--p4info, --entries",
                 "these options describe a program of your own; give the program with --p4",
-                param_hint="--p4info, --entries",
             )
         _keep_own(fabric, p4, p4info, entries, grpc or _GRPC, tap=tap, live=port if live else None)
         return
@@ -158,20 +161,6 @@ def up(
         from emulation.mininet.testbed import MininetTestbed
         from railyard.cli.fabrics.up_mininet import keep_mininet, launch_on_mininet
 
-        if grpc:
-            raise typer.BadParameter(
-                "on mininet every switch has an address of its own; leave --grpc out", param_hint="--grpc"
-            )
-        if tap:
-            raise typer.BadParameter(
-                "on mininet every host has an interface eth0; leave --tap out", param_hint="--tap"
-            )
-        if live:
-            raise typer.BadParameter(
-                "this option needs --testbed embedded; leave it out", param_hint="--live"
-            )
-        if launch and not ip:
-            raise typer.BadParameter("the command needs IPv4 on the hosts; add --ip", param_hint="--launch")
         words = check_command(launch) if launch else []
         if machines is not None:
             from emulation.mininet.cluster.machines import read_machines
@@ -235,7 +224,7 @@ def _keep_exercise(folder: Path, p4: Path | None, grpc: str, *, tap: bool, live:
     exercise = read_exercise(folder, p4)
     for host, commands in exercise.commands.items():
         for command in commands:
-            out().print(f"not run on {host}: {command}", markup=False, soft_wrap=True)
+            say(f"not run on {host}: {command}")
     testbed = EmbeddedTestbed(exercise.fabric, grpc_address=grpc)
     with suppress(KeyboardInterrupt), filled(testbed, exercise.programs, exercise.entries) as running:
         for node, entries in exercise.replication.items():
@@ -249,23 +238,21 @@ def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted, *, tap: bo
 
     # Without the controller's connection, a client may become primary with any election id.
     running.client.close()
-    console = out()
-    testbed.on_log = lambda line: console.print(line, markup=False, soft_wrap=True)
-    for line in _welcome(fabric, testbed, running.entries):
-        console.print(line, markup=False, soft_wrap=True)
+    testbed.on_log = say
+    say(*_welcome(fabric, testbed, running.entries))
     testbed.host_ports.open()
     with ExitStack() as stack:
         if tap:
             from emulation.embedded.taps import INTERFACE, taps
 
             for host, namespace in stack.enter_context(taps(testbed.host_ports)).items():
-                console.print(f"{host}: {INTERFACE} in {namespace}", markup=False, soft_wrap=True)
+                say(f"{host}: {INTERFACE} in {namespace}")
         if live is not None:
             from railyard.web.standing import StandingFabric
 
             address = stack.enter_context(page_server()(StandingFabric(testbed).session, port=live))
-            console.print(f"page: {address}", markup=False, soft_wrap=True)
-        console.print("Ctrl-C ends it")
+            say(f"page: {address}")
+        say("Ctrl-C ends it")
         testbed.serve(threading.Event())
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import say
 from railyard.cli.fabrics.up_mininet import serving
 
 if TYPE_CHECKING:
@@ -24,22 +24,15 @@ def keep_machines(testbed: MachinesTestbed, plan: Plan, words: list[str]) -> Non
     from emulation.control.loop import ControlLoop
     from harness.run.boot import booted
 
-    console = out()
-
-    def say(line: str) -> None:
-        console.print(line, markup=False, soft_wrap=True)
-
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with suppress(KeyboardInterrupt), booted(testbed, plan) as running:
         ControlLoop(testbed, running.client, plan, mode="direct", detect_ps=0, processing_ps=0)
-        for line in _welcome(testbed, running.entries):
-            say(line)
+        say(*_welcome(testbed, running.entries))
         with serving(testbed, running) as thread:
             if words:
                 before = testbed.carried()
                 testbed.launch(words, lambda node, text: say(f"{node}: {text}"), thread.check)
-                for line in _account(testbed, before):
-                    say(line)
+                say(*_account(testbed, before))
             else:
                 say("Ctrl-C ends it")
                 thread.wait()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, final
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import say
 
 if TYPE_CHECKING:
     from controller.plan.plan import Plan
@@ -25,15 +25,14 @@ def keep_mininet(testbed: MininetTestbed, plan: Plan) -> None:
     from emulation.mininet.net import command_line
 
     with suppress(KeyboardInterrupt), _served(testbed, plan) as thread:
-        for line in _places(testbed):
-            out().print(line, markup=False, soft_wrap=True)
+        say(*_places(testbed))
         if sys.stdin.isatty():
             from harness.shell.verbs import verbs
 
             instead = _instead_of_ping(testbed.net)
             command_line(testbed.net, instead, verbs=verbs(testbed, thread.running.client))
         else:
-            out().print("Ctrl-C ends it")
+            say("Ctrl-C ends it")
             thread.wait()
 
 
@@ -41,18 +40,14 @@ def launch_on_mininet(testbed: MininetTestbed, plan: Plan, words: list[str]) -> 
     """Run the command `words` on every host, and print its output and the number of frames over links."""
     from emulation.mininet.ip.programs import Programs, variables
 
-    console = out()
-
-    def say(node: str, text: str) -> None:
-        console.print(f"{node}: {text}", markup=False, soft_wrap=True)
-
     with _served(testbed, plan) as thread:
         assert testbed.ip is not None
         before = testbed.carried()
         own = variables(testbed.ip.addresses)
-        Programs(words, testbed.namespaces, testbed.environment(), own).follow(say, thread.check)
-        for line in _account(testbed, before):
-            console.print(line, markup=False, soft_wrap=True)
+        Programs(words, testbed.namespaces, testbed.environment(), own).follow(
+            lambda node, text: say(f"{node}: {text}"), thread.check
+        )
+        say(*_account(testbed, before))
 
 
 @final
@@ -94,13 +89,13 @@ def _served(testbed: MininetTestbed, plan: Plan) -> Iterator[_Serving]:
 
     with booted(testbed, plan) as running:
         ControlLoop(testbed, running.client, plan, mode="direct", detect_ps=0, processing_ps=0)
-        out().print(
+        say(
             f"{plan.fabric.name}: {len(plan.fabric.nodes)} switches ({testbed.switch}), "
             f"{running.entries} table entries"
         )
         if testbed.ip is not None:
             addresses = list(testbed.ip.addresses.values())
-            out().print(f"IPv4: {addresses[0]} to {addresses[-1]} on ub0, MTU {testbed.ip.mtu}")
+            say(f"IPv4: {addresses[0]} to {addresses[-1]} on ub0, MTU {testbed.ip.mtu}")
         with serving(testbed, running) as thread:
             yield thread
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.errors import ScenarioError
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import out, say
+from railyard.cli.options import resized
 
 if TYPE_CHECKING:
     from harness.scenario.document import Document
@@ -62,7 +63,7 @@ def bundle(
     prepared = prepare(checked, document)
     path = target or Path(f"{checked.name}{SUFFIX}")
     write(path, pack(folder, file, checked, prepared, options))
-    out().print(f"written: {path}", soft_wrap=True, markup=False)
+    say(f"written: {path}")
 
 
 def _bundle_claims(file: Path, results: Path | None, target: Path | None) -> None:
@@ -75,7 +76,7 @@ def _bundle_claims(file: Path, results: Path | None, target: Path | None) -> Non
     content = pack(claims, results or Path("results", claims.name))
     path = target or Path(f"{claims.name}{SUFFIX}")
     write(path, content)
-    out().print(f"written: {path}", soft_wrap=True, markup=False)
+    say(f"written: {path}")
 
 
 def replay(path: Path, folder: Path | None) -> bool:
@@ -110,17 +111,16 @@ def replay(path: Path, folder: Path | None) -> bool:
         now = {name: read_capture(result.captures[name]) for name in recorded}
     differing = differences(before, json.loads(json.dumps(to_document(result.verdict))))
     differing += compare_captures(was, now)
-    console = out()
     for words in differing:
-        console.print(f"[red]differs[/] {words}", soft_wrap=True)
+        out().print(f"[red]differs[/] {words}", soft_wrap=True)
     if recorded:
         frames = sum(len(capture.data) for capture in was.values())
-        console.print(f"{len(recorded)} captures with {frames} data frames are compared", soft_wrap=True)
+        say(f"{len(recorded)} captures with {frames} data frames are compared")
     figures = "untimed metrics" if about["testbed"] == "mininet" else "results"
     same = "differ" if differing else "are the same"
     version = about["versions"]["railyard"]
-    console.print(f"{path}: the {figures} {same}; the bundle is from Railyard {version}", soft_wrap=True)
-    console.print(f"report: {written}", soft_wrap=True, markup=False)
+    say(f"{path}: the {figures} {same}; the bundle is from Railyard {version}")
+    say(f"report: {written}")
     return not differing
 
 
@@ -165,7 +165,6 @@ def loaded(
     """
     from harness.scenario.loader import load, with_seed
     from railyard.api.scenarios import only
-    from railyard.cli.options import resized
 
     scenario, document = load(file)
     scenario = only(scenario, variants) if variants else scenario

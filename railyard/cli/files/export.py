@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from railyard.cli.display.screen import out
-from railyard.cli.options import TOPOLOGY, Dims, Parameters
+from harness.output import writing
+from railyard.cli.display.screen import say
+from railyard.cli.options import TOPOLOGY, Dims, Parameters, fabric_of
 
 if TYPE_CHECKING:
     from harness.run.prepare import Prepared
@@ -45,9 +46,8 @@ def export(
     format chakra writes a trace for each rank, with sends, receives, computations and their dependencies, and
     with times if a folder of results is given.
     """
-    from harness.errors import FormatError, OutputError
+    from harness.errors import FormatError
     from harness.scenario.library import file_of
-    from railyard.cli.options import fabric_of
     from topologies.sources.exports import EXPORTS
 
     if name == "chakra":
@@ -61,13 +61,9 @@ def export(
         raise FormatError(
             f"the format {name!r} is unknown", remedy=f"give {', '.join(EXPORTS)}, msccl or chakra"
         )
-    try:
+    with writing(target, "name a file that can be written"):
         target.write_text(text, encoding="utf-8")
-    except OSError as ex:
-        raise OutputError(
-            f"{target} cannot be written: {ex.strerror}", remedy="name a file that can be written"
-        ) from None
-    out().print(f"written: {target}", soft_wrap=True, markup=False)
+    say(f"written: {target}")
 
 
 def _msccl(path: Path, variant: str) -> str:
@@ -94,14 +90,10 @@ def _chakra(path: Path, variant: str, folder: Path, *, packed: bool) -> None:
     name, ready, results = _prepared(path, variant)
     traces, notes = traces_of(ready.jobs, ready.variant.name, results)
     write_traces(folder, name, traces, packed=packed)
-    console = out()
-    for note in notes:
-        console.print(f"  {note}", markup=False)
+    say(*(f"  {note}" for note in notes))
     nodes = sum(len(messages) - 1 for messages in traces.values())
-    console.print(
+    say(
         f"written: {folder}/{name}.0.et and others, {len(traces)} ranks, {nodes} nodes",
-        soft_wrap=True,
-        markup=False,
     )
 
 

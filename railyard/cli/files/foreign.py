@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import say
 
 __all__ = ["scenarios_of"]
 
@@ -75,7 +75,7 @@ def _of_plan(plan: Path, folder: Path | None, *, quiet: bool) -> list[Path]:
     ]
     if not quiet:
         for scenario in scenarios:
-            out().print(f"written: {scenario}", soft_wrap=True, markup=False)
+            say(f"written: {scenario}")
     return scenarios
 
 
@@ -88,12 +88,10 @@ def _imported(name: str, files: Sequence[Path], folder: Path | None, *, several:
     target = Path("results", own) if folder is None else folder / own if several else folder
     scenario = write_imported(imported, target / "imported", files[0].name, again=True)
     if not quiet:
-        console = out()
         lines = scenario.read_text(encoding="utf-8").splitlines()
         shown = lines[:_SHOWN_LINES]
         if len(lines) > len(shown):
             shown.append(f"... {len(lines) - len(shown)} more lines")
-        for line in shown:
-            console.print(f"  {line}", markup=False, soft_wrap=True)
-        console.print(f"written: {scenario}", soft_wrap=True, markup=False)
+        say(*(f"  {line}" for line in shown))
+        say(f"written: {scenario}")
     return scenario

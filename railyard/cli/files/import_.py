@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import say
 
 __all__ = ["EXAMPLES", "import_files"]
 
@@ -61,14 +61,12 @@ def import_files(
 
     imported = read_files(name, files, Part(scale, layers, ranks))
     scenario = write_imported(imported, folder, files[0].name)
-    console = out()
     fabric = f", {len(imported.fabric.nodes)} nodes" if imported.fabric is not None else ""
     graph = imported.traffic
     if graph is None:
         traffic = f"{imported.collective['kind']} by {imported.collective['algorithm']}"
     else:
         traffic = f"{len(graph.operations)} operations of {len(graph.members)} members"
-    console.print(f"{imported.name}: {traffic}{fabric}", markup=False)
-    for note in imported.notes:
-        console.print(f"  {note}", markup=False)
-    console.print(f"written: {scenario}", soft_wrap=True, markup=False)
+    say(f"{imported.name}: {traffic}{fabric}")
+    say(*(f"  {note}" for note in imported.notes))
+    say(f"written: {scenario}")

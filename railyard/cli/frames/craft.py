@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.completion import links, nodes
-from railyard.cli.display.screen import out
-from railyard.cli.options import SCHEME, TOPOLOGY, Dims, Parameters
+from railyard.cli.completion import nodes
+from railyard.cli.display.screen import say
+from railyard.cli.frames.options import OUTPUT, ROUTE, Cut, Explain, HopsFile, Rules, Scheme, Strategy
+from railyard.cli.options import TOPOLOGY, Dims, Parameters, fabric_of, refuse
 
 if TYPE_CHECKING:
     from harness.frames.craft import Order
@@ -38,8 +39,6 @@ railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --send eth0 --count 5
 """
 
 FRAME = "Frame"
-ROUTE = "Route"
-OUTPUT = "Output"
 
 
 def craft(
@@ -117,22 +116,10 @@ def craft(
             rich_help_panel=ROUTE,
         ),
     ] = "",
-    scheme: Annotated[str, typer.Option(help=SCHEME, rich_help_panel=ROUTE)] = "",
-    strategy: Annotated[
-        str, typer.Option(help="strategy of the planned routes in the tables", rich_help_panel=ROUTE)
-    ] = "all-path",
-    rules: Annotated[
-        str, typer.Option(help="turn rules of the planned routes in the tables", rich_help_panel=ROUTE)
-    ] = "T2-G",
-    cut: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LINK",
-            help="a link that is down although the tables still use it; may be repeated",
-            autocompletion=links,
-            rich_help_panel=ROUTE,
-        ),
-    ] = None,
+    scheme: Scheme = "",
+    strategy: Strategy = "all-path",
+    rules: Rules = "T2-G",
+    cut: Cut = None,
     walk: Annotated[
         bool | None,
         typer.Option(
@@ -141,23 +128,8 @@ def craft(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="also print changed fields and executed lines of P4 at each hop",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
-    json: Annotated[
-        str,
-        typer.Option(
-            "--json",
-            metavar="FILE",
-            help="write the hops as JSON to this file; - prints them",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = "",
+    explain: Explain = False,
+    json: HopsFile = "",
     file: Annotated[
         Path | None,
         typer.Option(
@@ -207,20 +179,17 @@ def craft(
     from harness.frames.craft import Order
     from harness.frames.craft import craft as build
     from railyard.cli.frames.follow import entry_of, walk_and_print
-    from railyard.cli.options import fabric_of
     from topologies import HOST_PORT
 
     if ack and notice:
-        raise typer.BadParameter(
-            "a frame is an acknowledgement or a notice; leave out --ack or --notice", param_hint="--ack"
-        )
+        refuse("--ack", "a frame is an acknowledgement or a notice; leave out --ack or --notice")
     fabric = fabric_of(topology, dims, param or ())
     if not at and source not in {end.node for end in fabric.host_ends().values() if end.port == HOST_PORT}:
         last = max(port.number for port in fabric.node(source).ports)
-        raise typer.BadParameter(
+        refuse(
+            "--from",
             f"{source} is a switch, which has no host to send from; name an endpoint, or the port at which "
             f"the frame enters {source}, as --at {source}:1, from 1 to {last}",
-            param_hint="--from",
         )
     order = Order(
         source=source,
@@ -236,7 +205,6 @@ def craft(
     )
     frame = build(fabric, order)
     entry = entry_of(fabric, at or f"{source}:0")
-    console = out()
     if json != "-":
         _show(fabric, bytes(frame))
     journey = None
@@ -245,12 +213,12 @@ def craft(
         journey = walk_and_print(plan, bytes(frame), entry, cut or (), explain=explain, json=json, show=False)
     if file is not None:
         _write(file, bytes(frame), order, journey, fabric)
-        console.print(f"written: {file}", markup=False, soft_wrap=True)
+        say(f"written: {file}")
     if interface:
         from harness.frames.send import send
 
         seconds = send(bytes(frame), interface, namespace=namespace, count=count, rate=rate)
-        console.print(f"sent {count} on {interface} in {seconds:.3f} s", markup=False)
+        say(f"sent {count} on {interface} in {seconds:.3f} s")
     arrived = journey is None or journey.arrived
     if grpc:
         arrived = _exchange(grpc, entry, bytes(frame), count)
@@ -264,13 +232,11 @@ def _exchange(address: str, entry: End, frame: bytes, count: int) -> bool:
     from topologies import HOST_PORT
 
     if entry.port != HOST_PORT:
-        raise typer.BadParameter(
-            "with --grpc a frame enters at a host port; give NODE:0, or leave --at out", param_hint="--at"
-        )
+        refuse("--at", "with --grpc a frame enters at a host port; give NODE:0, or leave --at out")
     departures = [Departure(entry.node, frame, vl_of(frame))] * count
     if print_arrivals(exchange(address, departures), None):
         return True
-    out().print("no frame left the fabric")
+    say("no frame left the fabric")
     return False
 
 
@@ -280,16 +246,14 @@ def _payload(elements: str, size: int | None) -> bytes:
     try:
         return b"".join(int(number, 0).to_bytes(4, "little", signed=True) for number in elements.split(","))
     except (ValueError, OverflowError):
-        raise typer.BadParameter(
-            f"{elements!r} cannot be read; give numbers of 32 bits, such as 1,2,3", param_hint="--elements"
-        ) from None
+        refuse("--elements", f"{elements!r} cannot be read; give numbers of 32 bits, such as 1,2,3")
 
 
 def _show(fabric: Fabric, frame: bytes) -> None:
     from railyard.cli.display.frame_view import frame_view
 
     for part in frame_view(fabric, frame):
-        out().print(part, soft_wrap=True)
+        say(part)
 
 
 def _write(file: Path, frame: bytes, order: Order, journey: Journey | None, fabric: Fabric) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from railyard.cli.options import Dims, Parameters
+from railyard.cli.options import Dims, Parameters, fabric_of
 
 __all__ = ["EXAMPLES", "dissector"]
 
@@ -27,7 +27,6 @@ def dissector(
 ) -> None:
     """Print a Wireshark dissector, in Lua, for the headers of frames on links."""
     from emulation.traffic.frames.dissector import dissector as lua
-    from railyard.cli.options import fabric_of
 
     nodes = fabric_of(topology, dims, param or ()).nodes if topology else ()
     print(lua({node.address: node.name for node in nodes}), end="")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.completion import links
-from railyard.cli.display.screen import out
-from railyard.cli.options import SCHEME, TOPOLOGY, Dims, Parameters
+from harness.output import writing
+from railyard.cli.display.screen import out, say
+from railyard.cli.frames.options import OUTPUT, Cut, Explain, HopsFile, Rules, Scheme, Strategy
+from railyard.cli.options import TOPOLOGY, Dims, Parameters, fabric_of, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,28 +48,19 @@ def follow(
     ] = 1,
     dims: Dims = "",
     param: Parameters = None,
-    scheme: Annotated[str, typer.Option(help=SCHEME)] = "",
-    strategy: Annotated[str, typer.Option(help="strategy of the planned routes in the tables")] = "all-path",
-    rules: Annotated[str, typer.Option(help="turn rules of the planned routes in the tables")] = "T2-G",
-    cut: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LINK",
-            help="a link that is down although the tables still use it; may be repeated",
-            autocompletion=links,
-        ),
-    ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option("--explain", help="also print changed fields and executed lines of P4 at each hop"),
-    ] = False,
-    json: Annotated[
-        str,
-        typer.Option("--json", metavar="FILE", help="write the hops as JSON to this file; - prints them"),
-    ] = "",
+    scheme: Scheme = "",
+    strategy: Strategy = "all-path",
+    rules: Rules = "T2-G",
+    cut: Cut = None,
+    explain: Explain = False,
+    json: HopsFile = "",
     target: Annotated[
         Path | None,
-        typer.Option("--out", help="capture file with a record for every link; .pcapng also has comments"),
+        typer.Option(
+            "--out",
+            help="capture file with a record for every link; .pcapng also has comments",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
 ) -> None:
     """Follow a captured frame through the tables of a fabric, hop by hop.
@@ -80,7 +72,6 @@ def follow(
     from controller.planner import make_plan
     from harness.frames.capture import read_frame, write_capture
     from harness.frames.journey_capture import journey_records
-    from railyard.cli.options import fabric_of
 
     fabric = fabric_of(topology, dims, param or ())
     frame = read_frame(capture, number)
@@ -99,10 +90,7 @@ def entry_of(fabric: Fabric, text: str) -> End:
     node, _, number = text.partition(":")
     numbers = {port.number for port in fabric.node(node).ports}
     if not number.isdecimal() or int(number) not in numbers:
-        raise typer.BadParameter(
-            f"{text!r} names no port; write {node}:PORT, with a port from 0 to {max(numbers)}",
-            param_hint="--at",
-        )
+        refuse("--at", f"{text!r} names no port; write {node}:PORT, with a port from 0 to {max(numbers)}")
     return End(node, int(number))
 
 
@@ -139,31 +127,26 @@ def walk_and_print(
     console = out()
     if show:
         for part in frame_view(fabric, frame):
-            console.print(part, soft_wrap=True)
+            say(part)
     print_journey(console, fabric, journey)
     delay = f", {journey.time_ps / 1000:.2f} ns after it was sent" if journey.arrived else ""
-    console.print(f"{journey.end}{delay}", markup=False, soft_wrap=True)
+    say(f"{journey.end}{delay}")
     if explain:
         print_hops(console, fabric, journey)
     if json:
         _write(fabric, journey, json)
-        console.print(f"written: {json}", markup=False, soft_wrap=True)
+        say(f"written: {json}")
     return journey
 
 
 def _write(fabric: Fabric, journey: Journey, target: str) -> None:
     import json
 
-    from harness.errors import OutputError
     from harness.frames.describe import describe
 
     text = json.dumps(describe(fabric, journey), indent=1) + "\n"
     if target == "-":
         print(text, end="")
         return
-    try:
+    with writing(Path(target), "name a file in an existing folder"):
         Path(target).write_text(text, encoding="utf-8")
-    except OSError as ex:
-        raise OutputError(
-            f"{target} cannot be written: {ex.strerror}", remedy="name a file in an existing folder"
-        ) from None

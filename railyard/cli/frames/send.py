@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import say
+from railyard.cli.options import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,19 +61,15 @@ def send(
 
     if file is None:
         if host:
-            raise typer.BadParameter(
-                "there is no file with frames to send; give FILE, or leave --from out", param_hint="--from"
-            )
+            refuse("--from", "there is no file with frames to send; give FILE, or leave --from out")
         arrivals = listen(grpc, watch or ())
     else:
         if not host:
-            raise typer.BadParameter(
-                "the sending host is missing; give the name of a host", param_hint="--from"
-            )
+            refuse("--from", "the sending host is missing; give the name of a host")
         departures = _departures(file, host)
         arrivals = exchange(grpc, departures, watch or (), seconds=seconds)
     if not print_arrivals(arrivals, file_out):
-        out().print("no frame left the fabric")
+        say("no frame left the fabric")
         raise typer.Exit(1)
 
 
@@ -83,19 +80,19 @@ def print_arrivals(arrivals: Iterable[Arrival], file: Path | None) -> int:
     from emulation.traffic.frames.layers import Ether
     from harness.frames.capture import Record, write_capture
 
-    console, records = out(), []
+    records = []
     try:
         for arrival in arrivals:
             summary = Ether(arrival.frame).summary()
             line = f"{arrival.time_ps / 10**6:.3f} us  {arrival.host}  {len(arrival.frame)} bytes  {summary}"
-            console.print(line, markup=False, soft_wrap=True)
+            say(line)
             records.append(
                 Record(arrival.time_ps // 1000, arrival.host, f"host {arrival.host}", arrival.frame)
             )
     finally:
         if file is not None:
             write_capture(file, records)
-            console.print(f"written: {file}", markup=False, soft_wrap=True)
+            say(f"written: {file}")
     return len(records)
 
 
@@ -114,10 +111,6 @@ def _frames(file: Path) -> Iterator[bytes]:
         with RawPcapReader(str(file)) as reader:
             yield from (frame for frame, _ in reader)
     except OSError as ex:
-        raise typer.BadParameter(
-            f"{file} cannot be read: {ex.strerror}; give an existing capture file", param_hint="FILE"
-        ) from None
+        refuse("FILE", f"{file} cannot be read: {ex.strerror}; give an existing capture file")
     except Scapy_Exception as ex:
-        raise typer.BadParameter(
-            f"{file} is not a capture file: {ex}; give a .pcap or .pcapng file", param_hint="FILE"
-        ) from None
+        refuse("FILE", f"{file} is not a capture file: {ex}; give a .pcap or .pcapng file")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from railyard.cli.display.screen import out, progress
+from railyard.cli.display.screen import progress, say
 
 if TYPE_CHECKING:
     from harness.output import OutputFolder
@@ -90,5 +90,4 @@ def write_results(
 
 def say_written(written: dict[str, Path]) -> None:
     """Print the paths of the written files."""
-    for path in written.values():
-        out().print(f"written: {path}", markup=False, soft_wrap=True)
+    say(*(f"written: {path}" for path in written.values()))

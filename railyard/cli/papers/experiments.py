@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import out, say
 from railyard.cli.display.table import print_table
+from railyard.cli.options import RayAddress, refuse
 from railyard.cli.papers.carrying import runner_of, say_written, write_results
 from railyard.cli.papers.replay import replay
 
@@ -69,10 +70,7 @@ def experiments(
         bool, typer.Option("--schema", help="print the JSON schema of a file of claims, for editors")
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="number of processes")] = os.cpu_count() or 1,
-    ray: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here"),
-    ] = None,
+    ray: RayAddress = None,
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for the results; else results/NAME")
     ] = None,
@@ -130,7 +128,7 @@ def experiments(
     left_out = [check for check in claims.checks if check.long and check not in chosen]
     if left_out and not only:
         names = ", ".join(check.name for check in left_out)
-        out().print(f"not run, add --long: {names}", markup=False, soft_wrap=True)
+        say(f"not run, add --long: {names}")
     raise typer.Exit(0 if good else 1)
 
 
@@ -140,7 +138,7 @@ def _chosen(known: Sequence[Check], only: Sequence[str], long: bool, kinds: Sequ
         if name not in names:
             close = get_close_matches(name, names, n=3)
             remedy = f"did you mean {', '.join(close)}?" if close else f"choose among {', '.join(names)}"
-            raise typer.BadParameter(f"there is no check named {name!r}; {remedy}", param_hint="--only")
+            refuse("--only", f"there is no check named {name!r}; {remedy}")
     chosen = [check for check in known if (check.name in only if only else long or not check.long)]
     if not kinds:
         return chosen
@@ -161,11 +159,10 @@ def _run(
     from harness.output import output_folder
     from papers.claims import FigureStore, Job, headline, passed
 
-    console = out()
     done: dict[str, Sequence[Row]] = {}
     notes: list[str] = []
     written: dict[str, Path] = {}
-    console.print(file.title, style="bold", highlight=False, markup=False)
+    out().print(file.title, style="bold", highlight=False, markup=False)
     wanted = [Job.of(check) for check in chosen]
     with (
         output_folder(folder) as target,
@@ -173,7 +170,7 @@ def _run(
     ):
         before = [job.check.name for job in wanted if runner.has(job)]
         if before:
-            console.print(f"read back: {', '.join(before)}", markup=False, soft_wrap=True)
+            say(f"read back: {', '.join(before)}")
         try:
             for finished in runner.finished(wanted, note=ended):
                 check, rows = finished.job.check, finished.rows
@@ -181,14 +178,12 @@ def _run(
                 _print(check, done[check.name], notes)
                 write_results(target, file, finished, done, written, complete=len(done) == len(chosen))
         except (KeyboardInterrupt, SystemExit):
-            console.print(f"stopped: {len(done)} of {len(chosen)} checks are done", markup=False)
+            say(f"stopped: {len(done)} of {len(chosen)} checks are done")
             say_written(written)
             raise
-    for number, reason in enumerate(notes, 1):
-        console.print(f"({number}) {reason}", markup=False, soft_wrap=True)
+    say(*(f"({number}) {reason}" for number, reason in enumerate(notes, 1)))
     every = [row for rows in done.values() for row in rows]
-    for line in headline(every):
-        console.print(line, markup=False, soft_wrap=True)
+    say(*headline(every))
     say_written(written)
     return passed(every)
 
@@ -278,5 +273,5 @@ def _mutate(chosen: Sequence[Check], jobs: int, ray: str | None) -> bool:
             good, total = good + sum(turn.turned for turn in turns), total + len(turns)
             headings = ("claim", "accepted", "ours", "mutation", "mutated", "verdict")
             print_table(out(), headings, rows, title=f"{check.name}: {check.title}")
-    out().print(f"{good} of {total} mutations turn the verdict of their claim", markup=False)
+    say(f"{good} of {total} mutations turn the verdict of their claim")
     return good == total

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from railyard.cli.display.screen import counting, out
+from railyard.cli.display.screen import counting, out, say
 from railyard.cli.display.table import print_table
+from railyard.cli.options import refuse
 
 if TYPE_CHECKING:
     from papers.training.study import Outcome
@@ -49,28 +49,25 @@ def model(
 
     study = load(file_of(file))
     if layouts is not None and layouts not in (names := [variant.name for variant in study.variants]):
-        raise typer.BadParameter(
-            f"there is no variant named {layouts!r}; choose among {', '.join(names)}", param_hint="--layouts"
-        )
+        refuse("--layouts", f"there is no variant named {layouts!r}; choose among {', '.join(names)}")
     with output_folder(folder or Path("results", study.name)) as target:
         with counting(len(READINGS) * len(study.variants) * len(study.models), "searches") as advance:
             outcome = run(study, advance)
         document = to_document(outcome)
         target.write("result.json", json.dumps(document, indent=2, sort_keys=True) + "\n")
         plot = target.write("plot.svg", plot_svg(outcome))
-    console = out()
     for reading, (_, text) in READINGS.items():
-        console.print(f"{study.title or study.name}; {reading}: {text}", markup=False, soft_wrap=True)
-        _performance(console, outcome, reading)
+        say(f"{study.title or study.name}; {reading}: {text}")
+        _performance(outcome, reading)
     if study.paper:
-        _paper(console, outcome)
+        _paper(outcome)
     if layouts is not None:
         for reading in READINGS:
-            _layouts(console, outcome, reading, layouts)
-    console.print(f"written: {plot}", soft_wrap=True)
+            _layouts(outcome, reading, layouts)
+    say(f"written: {plot}")
 
 
-def _performance(console: Console, outcome: Outcome, reading: str) -> None:
+def _performance(outcome: Outcome, reading: str) -> None:
     study = outcome.study
     spans = [span.name for span in study.spans]
     rows = []
@@ -79,7 +76,7 @@ def _performance(console: Console, outcome: Outcome, reading: str) -> None:
         by_span = [outcome.percent(reading, variant.name, None, study.span(name)) for name in spans]
         rows.append((escape(variant.label), *(f"{value:.2f}" for value in (*by_model, *by_span))))
     print_table(
-        console,
+        out(),
         ("variant", *study.models, *spans),
         rows,
         numbers=(*study.models, *spans),
@@ -87,7 +84,7 @@ def _performance(console: Console, outcome: Outcome, reading: str) -> None:
     )
 
 
-def _paper(console: Console, outcome: Outcome) -> None:
+def _paper(outcome: Outcome) -> None:
     readings = list(outcome.findings[0].ours)
     rows = [
         (
@@ -102,14 +99,14 @@ def _paper(console: Console, outcome: Outcome) -> None:
         for finding in outcome.findings
     ]
     print_table(
-        console,
+        out(),
         ("the paper's", "of", "models", "lengths", "paper", *readings, ""),
         rows,
         numbers=("paper", *readings),
     )
 
 
-def _layouts(console: Console, outcome: Outcome, reading: str, variant: str) -> None:
+def _layouts(outcome: Outcome, reading: str, variant: str) -> None:
     shares = ("arithmetic", "idle", "collectives", "gradients", "inward")
     rows = []
     for model_name in outcome.study.models:
@@ -128,7 +125,7 @@ def _layouts(console: Console, outcome: Outcome, reading: str, variant: str) -> 
                 )
             )
     print_table(
-        console,
+        out(),
         ("model", "length", "best", "where", *shares),
         rows,
         numbers=shares,

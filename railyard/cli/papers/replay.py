@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import out, say
 from railyard.cli.display.table import print_table
 from railyard.cli.papers.carrying import runner_of, say_written, write_results
 
@@ -58,7 +58,7 @@ def replay(path: Path, folder: Path | None, jobs: int, ray: str | None) -> bool:
                 print_table(out(), headings, rows, title=f"{check.name}: {check.title}")
     version = about["versions"]["railyard"]
     words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-    out().print(f"{path}: {words}; the bundle is from Railyard {version}", markup=False, soft_wrap=True)
+    say(f"{path}: {words}; the bundle is from Railyard {version}")
     say_written(written)
     return not counts["out"]
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.completion import scenarios
-from railyard.cli.display.screen import complain, exit_code, out, progress
+from railyard.cli.display.screen import complain, exit_code, progress, say
+from railyard.cli.options import Quiet
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def check(
             autocompletion=scenarios,
         ),
     ],
-    quiet: Annotated[bool, typer.Option("--quiet", help="print errors only")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Check the keys, fabric, faults, collective, routes and study of scenarios without running them.
 
@@ -158,9 +159,7 @@ def _check(file: Path, *, quiet: bool) -> None:
     free = available_bytes()
     lacks = f"; this machine has {in_words(free)} left" if free and free < estimated_bytes(prepared) else ""
     printed += [f"memory: about {in_words(whole_bytes(prepared))}{lacks}", f"{file}: good"]
-    console = out()
-    for line in printed:
-        console.print(line, markup=False, soft_wrap=True)
+    say(*printed)
 
 
 def _lines(ready: Prepared) -> Iterator[str]:

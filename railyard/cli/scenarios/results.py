@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from harness.errors import OutputError
+from harness.output import writing
+from railyard.cli.options import refuse
 
 __all__ = ["EXAMPLES", "results"]
 
@@ -50,9 +51,7 @@ def results(
     records = collected(folders)
     if form is Format.parquet:
         if target is None:
-            raise typer.BadParameter(
-                "a Parquet table cannot be printed; give --out FILE", param_hint="--format parquet"
-            )
+            refuse("--format parquet", "a Parquet table cannot be printed; give --out FILE")
         _write(target, as_parquet(records))
         return
     text = as_csv(records) if form is Format.csv else as_json(records)
@@ -63,9 +62,5 @@ def results(
 
 
 def _write(path: Path, content: bytes) -> None:
-    try:
+    with writing(path, "give another file with --out"):
         path.write_bytes(content)
-    except OSError as ex:
-        raise OutputError(
-            f"{path} cannot be written: {ex.strerror}", remedy="give another file with --out"
-        ) from None

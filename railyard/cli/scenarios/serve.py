@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.completion import scenarios, variants
-from railyard.cli.display.screen import out, tell
+from railyard.cli.display.screen import say, tell
 from railyard.cli.options import Seed, page_server
 from topologies.errors import RailyardError
 
@@ -110,7 +110,7 @@ def _write_page(file: Path, target: Path, variants: list[str], seed: int | None,
     """Write the replay of a recording, of results or of a bundle as one HTML file."""
     page_server()  # raises an error with a remedy if packages of the page are missing
     from harness.errors import RecordingError
-    from harness.output import output_folder
+    from harness.output import write_file
     from harness.scenario.library import file_of
     from railyard.web.live import Live, opened
     from railyard.web.static_page import static_page
@@ -122,9 +122,8 @@ def _write_page(file: Path, target: Path, variants: list[str], seed: int | None,
                 remedy="run the scenario with --record, and give the folder of its results",
             )
         text = static_page(source.records, source.state["words"])
-    with output_folder(target.parent, lock="none") as folder:
-        folder.write(target.name, text)
-    out().print(str(target), markup=False, soft_wrap=True)
+    write_file(target, text)
+    say(str(target))
 
 
 def _run(live: Live) -> None:
@@ -133,7 +132,7 @@ def _run(live: Live) -> None:
         live.run()
     except RailyardError as ex:
         live.session.end(str(ex))
-        out().print(str(ex), markup=False, soft_wrap=True)
+        say(str(ex))
 
 
 def _welcome(address: str, session: Session) -> None:
@@ -143,4 +142,4 @@ def _welcome(address: str, session: Session) -> None:
     lines = [address]
     if session.presenter:
         lines = [f"to look:    {address}", f"to present: {presenters(address, session)}"]
-    out().print("\n".join([*lines, f"{words}; Ctrl-C ends it"]), markup=False, soft_wrap=True)
+    say("\n".join([*lines, f"{words}; Ctrl-C ends it"]))

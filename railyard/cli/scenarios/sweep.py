@@ -19,7 +19,7 @@ import typer
 
 from railyard.cli.completion import fail_kinds, scenarios, variants
 from railyard.cli.display.screen import MACHINE, counting, tell
-from railyard.cli.options import Seed, check_targets
+from railyard.cli.options import RayAddress, Seed, check_targets, refuse
 
 if TYPE_CHECKING:
     from harness.scenario.study import Study
@@ -132,10 +132,7 @@ def sweep(
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="carry out only the I-th of N parts of the runs")
     ] = "",
-    ray: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here"),
-    ] = None,
+    ray: RayAddress = None,
     seed: Seed = None,
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for the results; else results/NAME-sweep")
@@ -168,9 +165,7 @@ def sweep(
     seconds = _seconds(budget)
     kinds = [*(fail_each or ())]
     if within is not None and faults is None:
-        raise typer.BadParameter(
-            "this option needs a random campaign; add --faults N, or leave it out", param_hint="--within"
-        )
+        refuse("--within", "this option needs a random campaign; add --faults N, or leave it out")
     if faults is not None:
         until = "" if within is None else f"@{within:.3f}"
         places = places_of(
@@ -229,24 +224,21 @@ def sweep(
 
 
 def _write_junit(junit: Path, plan: StudyPlan, done: Sequence[RunResult], *, allow_stopped: bool) -> None:
-    from harness.output import output_folder
+    from harness.output import write_file
     from harness.sweeps.junit import study_junit
     from harness.sweeps.table import axes_of, record_of
 
     text = study_junit(
         plan.scenario.name, [*map(record_of, done)], axes_of(done), allow_stopped=allow_stopped
     )
-    with output_folder(junit.parent, lock="none") as target:
-        target.write(junit.name, text)
+    write_file(junit, text)
 
 
 def _seconds(text: str) -> float:
     """Return the seconds of a text such as 90s, 10m or 2h; 0 for an empty text."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
     if text and match is None:
-        raise typer.BadParameter(
-            f"{text!r} cannot be read; write a time like 90s, 10m or 2h", param_hint="--budget"
-        )
+        refuse("--budget", f"{text!r} cannot be read; write a time like 90s, 10m or 2h")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
 
 
@@ -306,10 +298,10 @@ def _options(
             "seeds": "1..20 or 1,2,5",
             "fail-each": "link, switch, npu, pair:20, random:3x100 or random:3x100@50",
         }
-        raise typer.BadParameter(
+        refuse(
+            f"--{key}",
             f"{ex.errors()[0]['input']!r} cannot be read; write it like {examples.get(key, 'A,B')}",
-            param_hint=f"--{key}",
-        ) from None
+        )
 
 
 def _axis(text: str) -> tuple[str, Any]:
@@ -319,15 +311,11 @@ def _axis(text: str) -> tuple[str, Any]:
 
     key, equals, values = text.partition("=")
     if not (key and equals and values):
-        raise typer.BadParameter(
-            f"{text!r} cannot be read; write it like link.detect_us=1,10", param_hint="--set"
-        )
+        refuse("--set", f"{text!r} cannot be read; write it like link.detect_us=1,10")
     try:
         return key, tuple(_plain(item) for item in YAML(typ="safe", pure=True).load(f"[{values}]"))
     except YAMLError:
-        raise typer.BadParameter(
-            f"{text!r} has no list of values; write it like link.detect_us=1,10", param_hint="--set"
-        ) from None
+        refuse("--set", f"{text!r} has no list of values; write it like link.detect_us=1,10")
 
 
 def _plain(value: Any) -> Any:
@@ -340,9 +328,7 @@ def _shard(text: str) -> tuple[int, int] | None:
         return None
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise typer.BadParameter(
-            f"{text!r} is not a shard; write it like 2/8, for the second of 8 parts", param_hint="--shard"
-        )
+        refuse("--shard", f"{text!r} is not a shard; write it like 2/8, for the second of 8 parts")
     return int(match[1]), int(match[2])
 
 
