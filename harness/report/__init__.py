@@ -16,6 +16,6 @@ Modules:
     picture   write picture.svg
     fidelity  section of report.html on the fidelity of a real-time run, and its verdict
     sources   papers and derivations that a report cites
-    markup    tables and numbers as HTML
+    markup    pages, tables and numbers as HTML; page.css is the style of all pages
     figures   figures as SVG
 """

@@ -4,19 +4,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from emulation.control.reconfiguration_record import ReconfigurationRecord
+from emulation.control.takeover import TakeoverRecord
 from harness.report.results import Result
 from harness.run.observation.values import OperationReport
 from harness.scenario.metrics import ALL_METRICS
 from harness.version import railyard_version
 
 __all__ = ["FORMAT", "SCHEMA_VERSION", "operation_document", "result_schema", "to_document", "to_json"]
+
+T = TypeVar("T")
 
 FORMAT = "railyard-result"
 SCHEMA_VERSION = 1
@@ -48,41 +52,22 @@ def to_document(result: Result) -> dict[str, Any]:
         "metrics": dict(result.metrics),
         "units": units(result.metrics),
     }
-    if any(result.bounds.values()):
-        document["bounds"] = {
-            name: [asdict(bound) for bound in bounds] for name, bounds in result.bounds.items()
-        }
-    if result.switch:
-        document["switch"] = result.switch
-    if result.deadlocks:
-        document["deadlocks"] = {
+    optional: dict[str, Any] = {
+        "bounds": _listed(result.bounds, asdict) if any(result.bounds.values()) else {},
+        "switch": result.switch,
+        "deadlocks": {
             name: {"at_us": deadlock.at_ps / 10**6, "cycle": [list(link) for link in deadlock.cycle]}
             for name, deadlock in result.deadlocks.items()
-        }
-    if result.takeovers:
-        document["takeovers"] = {
-            name: [takeover.document() for takeover in takeovers]
-            for name, takeovers in result.takeovers.items()
-        }
-    if result.cut_off:
-        document["cut_off"] = dict(result.cut_off)
-    if result.reconfigurations:
-        document["reconfigurations"] = {
-            name: [change.document() for change in changes]
-            for name, changes in result.reconfigurations.items()
-        }
-    if result.operations:
-        document["operations"] = {
-            name: [operation_document(report) for report in reports]
-            for name, reports in result.operations.items()
-        }
-    for key, cells in (("counters", result.counters), ("registers", result.registers)):
-        if cells:
-            document[key] = {
-                name: [asdict(cell) for cell in of_variant] for name, of_variant in cells.items()
-            }
-    if result.unread_registers:
-        document["unread_registers"] = {name: [*unread] for name, unread in result.unread_registers.items()}
+        },
+        "takeovers": _listed(result.takeovers, TakeoverRecord.document),
+        "cut_off": dict(result.cut_off),
+        "reconfigurations": _listed(result.reconfigurations, ReconfigurationRecord.document),
+        "operations": _listed(result.operations, operation_document),
+        "counters": _listed(result.counters, asdict),
+        "registers": _listed(result.registers, asdict),
+        "unread_registers": {name: [*unread] for name, unread in result.unread_registers.items()},
+    }
+    document |= {key: value for key, value in optional.items() if value}
     if result.fidelity:
         document["fidelity"] = {name: fidelity.document() for name, fidelity in result.fidelity.items()}
     else:
@@ -92,6 +77,11 @@ def to_document(result: Result) -> dict[str, Any]:
         for key in ("value", "limit"):
             outcome[key] = outcome[key] if isfinite(outcome[key]) else None
     return document
+
+
+def _listed(parts: Mapping[str, Iterable[T]], document: Callable[[T], Any]) -> dict[str, list[Any]]:
+    """Return the documents of the items of each variant, by name of the variant."""
+    return {name: [document(item) for item in items] for name, items in parts.items()}
 
 
 def operation_document(report: OperationReport) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from harness.report.captures import Capture
 from harness.report.charts import Charts
 from harness.report.explore.parts import (
-    POLICY,
     explore_script,
     explore_style,
     heading,
@@ -29,7 +28,7 @@ from harness.report.figures.operations import MAX_MEMBERS, MAX_OPERATIONS, OPERA
 from harness.report.figures.plot import colour
 from harness.report.figures.queue_depths import queues_svg
 from harness.report.incidents import incidents_html
-from harness.report.markup import shown, table
+from harness.report.markup import POLICY, html_page, shown, table
 from harness.report.measurement.job_metrics import jobs_table
 from harness.report.measurement.own_cells import cells_html
 from harness.report.picture import link_use
@@ -44,38 +43,6 @@ from topologies import Fabric
 
 __all__ = ["report_html"]
 
-STYLE = """
-:root { color-scheme: light dark; --page: #fff; --ink: #1c2127; --soft: #66707a; --line: #d9dee3;
-  --card: #f6f8fa; --good: #0a7d4f; --bad: #c2410c; }
-@media (prefers-color-scheme: dark) {
-  :root { --page: #14181c; --ink: #e4e8ec; --soft: #9aa5b0; --line: #333c45; --card: #1b2127;
-    --good: #4cc38a; --bad: #ff8a4c; } }
-body { margin: 0 auto; max-width: 74rem; padding: 2rem 1.25rem 4rem; background: var(--page);
-  color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
-h1 { margin: 0; font-size: 1.9rem; }
-h2 { margin: 2.6rem 0 .6rem; font-size: 1.25rem; }
-p { max-width: 46rem; }
-.soft { color: var(--soft); }
-.verdict { font-weight: 650; }
-.yes { color: var(--good); }
-.no { color: var(--bad); }
-.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem; }
-.panels figure { --page: var(--card); }
-.matrices svg { max-width: 36rem; }
-.cycles figure { max-width: 34rem; }
-.chip { display: inline-block; width: .8em; height: .8em; border-radius: 3px; }
-figure { margin: 0; padding: .9rem 1rem; border: 1px solid var(--line); border-radius: 10px;
-  background: var(--card); }
-figure svg { width: 100%; height: auto; display: block; }
-figcaption { font-size: .9rem; margin-bottom: .4rem; }
-.scroll { overflow-x: auto; }
-.scroll + .scroll { margin-top: 1rem; }
-table { border-collapse: collapse; width: 100%; font-size: .93rem; }
-th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-td.n { white-space: nowrap; }
-code { font: .9em ui-monospace, monospace; }
-"""
 
 # Explanations of sections, shown at their headings.
 _WHY_TIMES = (
@@ -140,7 +107,6 @@ def report_html(
         charts: Charts of the scenario and runs, if the caller has drawn them already.
     """
     charts = charts or Charts(scenario, runs)
-    title = escape(scenario.title or scenario.name)
     passed = '<span class="yes">passed</span>' if result.passed else '<span class="no">failed</span>'
     held = f"{result.held} of {len(result.assertions)} assertions hold"
     if result.unjudged:
@@ -150,7 +116,7 @@ def report_html(
         about += f", {escape(SWITCHES.get(result.switch, result.switch))} switches"
     size = f"{len(fabric.nodes)} nodes, {len(fabric.links)} links"
     body = [
-        f"<h1>{title}</h1>",
+        f"<h1>{escape(scenario.title or scenario.name)}</h1>",
         f'<p class="soft">{about}, {size}</p>',
         *([f"<p>{escape(scenario.description)}</p>"] if scenario.description else []),
         f'<p class="verdict">{held}: {passed}</p>',
@@ -198,16 +164,8 @@ def report_html(
         f"<p>Command that repeats this run: <code>{escape(command)}</code></p>",
         explore_script(scenario, runs),
     ]
-    head = [
-        "<!doctype html>",
-        '<html lang="en">',
-        '<head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        f"<title>{title}</title>",
-        f"<style>{STYLE}{FABRIC_STYLE}{_styles_of_parts(result, runs)}{explore_style()}</style></head>",
-    ]
-    return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
+    style = f"{FABRIC_STYLE}{_styles_of_parts(result, runs)}{explore_style()}"
+    return html_page(scenario.title or scenario.name, body, style, POLICY)
 
 
 def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeVar, final
 
 from emulation.control.reconfiguration_record import ReconfigurationRecord
 from emulation.control.takeover import TakeoverRecord
@@ -14,7 +14,7 @@ from emulation.fidelity import Fidelity
 from harness.report.incidents import fault_metrics
 from harness.report.measurement.metrics import measure
 from harness.report.measurement.own_cells import cell_figures, is_unread
-from harness.run.observation.values import CounterCell, Deadlock, OperationReport, RegisterCell
+from harness.run.observation.values import CounterCell, Deadlock, Observation, OperationReport, RegisterCell
 from harness.run.observation.variant_run import VariantRun
 from harness.scenario.digest import digest
 from harness.scenario.metrics import ALL_METRICS
@@ -23,6 +23,8 @@ from harness.scenario.schema import Assertion, Relative, Scenario, Variant
 __all__ = ["Bound", "Op", "Outcome", "Result", "compare_metrics", "conclude"]
 
 Figure = int | float
+
+T = TypeVar("T")
 
 RELATIONS = {"max": "at most", "min": "at least", "equals": "exactly"}
 
@@ -177,6 +179,11 @@ def conclude(
             f"{name}.{key}": value for name, run in runs.items() for key, value in fault_metrics(run).items()
         }
     outcomes += [_outcome(assertion, figures, runs) for assertion in scenario.assertions]
+
+    def parts(pick: Callable[[Observation], T | None]) -> dict[str, T]:
+        """Return a part of the observations by variant, without empty parts."""
+        return {name: part for name, run in runs.items() if (part := pick(run.observation))}
+
     return Result(
         scenario=scenario.name,
         seed=seed,
@@ -186,28 +193,16 @@ def conclude(
         metrics=metrics,
         switch=switch,
         fidelity={name: run.fidelity for name, run in runs.items() if run.fidelity},
-        deadlocks={name: run.observation.deadlock for name, run in runs.items() if run.observation.deadlock},
-        takeovers={
-            name: run.observation.takeovers for name, run in runs.items() if run.observation.takeovers
-        },
-        cut_off={name: run.observation.cut_off for name, run in runs.items() if run.observation.cut_off},
-        reconfigurations={
-            name: run.observation.reconfigurations
-            for name, run in runs.items()
-            if run.observation.reconfigurations
-        },
+        deadlocks=parts(lambda seen: seen.deadlock),
+        takeovers=parts(lambda seen: seen.takeovers),
+        cut_off=parts(lambda seen: seen.cut_off),
+        reconfigurations=parts(lambda seen: seen.reconfigurations),
         faults={name: _faults(scenario.variant(name)) for name in runs},
         bounds={name: _bounds(run) for name, run in runs.items()},
-        operations={
-            name: run.observation.operations for name, run in runs.items() if run.observation.operations
-        },
-        counters={name: run.observation.counters for name, run in runs.items() if run.observation.counters},
-        registers={
-            name: run.observation.registers for name, run in runs.items() if run.observation.registers
-        },
-        unread_registers={
-            name: unread for name, run in runs.items() if (unread := run.observation.unread_registers)
-        },
+        operations=parts(lambda seen: seen.operations),
+        counters=parts(lambda seen: seen.counters),
+        registers=parts(lambda seen: seen.registers),
+        unread_registers=parts(lambda seen: seen.unread_registers),
         input=digest(scenario, seed),
     )
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from harness.report.figures.comparison_charts import Samples, distributions_svg
 from harness.report.figures.study_charts import Band, Interval, bands_svg, grid_svg, intervals_svg
-from harness.report.markup import shown, table
-from harness.report.page import STYLE
+from harness.report.markup import html_page, shown, table
 from harness.sweeps.axes import in_words, point_in_words
 from harness.sweeps.comparisons import Comparison
 from harness.sweeps.statistics import (
@@ -79,15 +78,7 @@ def study_html(
         *_troubles(records, axes),
         f"<p>Command that repeats this study: <code>{escape(command)}</code></p>",
     ]
-    head = [
-        "<!doctype html>",
-        '<html lang="en">',
-        '<head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(title)}</title>",
-        f"<style>{STYLE}</style></head>",
-    ]
-    return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
+    return html_page(title, body)
 
 
 def _worst(records: Sequence[Record], axes: Sequence[str]) -> Iterator[str]:

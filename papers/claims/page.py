@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from harness.report.page import STYLE
+from harness.report.markup import html_page
 from papers.claims.check import Check, Row, headline, ours, says
 from papers.claims.claim import Claim, Interval, Kind, Verdict
 
@@ -69,20 +69,7 @@ def experiments_html(
         f"body:has(#{name}:not(:checked)) tr.{name} {{ display: none; }}\n"
         for name in (*(f"kind-{kind}" for kind in Kind), *(_slug(verdict) for verdict in VERDICTS))
     )
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            '<head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{STYLE}{PAGE_STYLE}{rules}</style></head>",
-            "<body>",
-            *body,
-            "</body>",
-            "</html>\n",
-        ]
-    )
+    return html_page(title, body, f"{PAGE_STYLE}{rules}")
 
 
 def _slug(verdict: Verdict) -> str:

@@ -8,11 +8,9 @@ from html import escape
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness.report.explore.parts import POLICY
 from harness.report.figures.link_loads import link_loads_svg
 from harness.report.figures.plot import COLOURS, INK, colour, new_figure, plain, svg_of
-from harness.report.markup import shown, table
-from harness.report.page import STYLE
+from harness.report.markup import POLICY, html_page, shown, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,16 +59,7 @@ def report_html(
         f"<figure>{link_loads_svg(records, faults)}</figure>",
         _links(document["links"], document["end_us"]),
     ]
-    head = [
-        "<!doctype html>",
-        '<html lang="en">',
-        '<head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        f"<title>{escape(title)}</title>",
-        f"<style>{STYLE}</style></head>",
-    ]
-    return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
+    return html_page(title, body, policy=POLICY)
 
 
 def _restarts(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:

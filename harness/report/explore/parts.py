@@ -15,7 +15,6 @@ from harness.run.observation.variant_run import VariantRun
 from harness.scenario.schema import Scenario
 
 __all__ = [
-    "POLICY",
     "explore_script",
     "explore_style",
     "heading",
@@ -23,9 +22,6 @@ __all__ = [
     "time_slider",
     "variant_switches",
 ]
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-"""Content security policy of report.html: a browser refuses all network requests of the page."""
 
 _FOLDER = Path(__file__).parent
 _ROWS_WITHOUT_SCRIPT = 20
