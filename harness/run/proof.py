@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives.catalogue import KINDS
@@ -51,7 +50,7 @@ def prove_own(prepared: Iterable[Prepared], document: Document) -> Iterator[str]
                 yield f"{name}: the schedule {schedule.name} is too large for a proof; runs compare its data"
                 continue
             line = line_of(at, ready.variant, jobs.index(plan.name))
-            with_line(line, partial(_prove, schedule, plan.collective.kind))
+            with_line(line, _prove, schedule, plan.collective.kind)
             yield f"{name}: the schedule {schedule.name} fulfils its goals for any data"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, ParamSpec, TypeVar, final
 
 from pydantic import ValidationError
 
@@ -22,6 +22,7 @@ from topologies.errors import RailyardError, suggestion
 __all__ = ["Lines", "load", "read", "relocated", "with_seed"]
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _SEED: int = Scenario.model_fields["seed"].default
 
@@ -104,10 +105,10 @@ class Lines:
     def __init__(self, document: Document) -> None:
         self.document = document
 
-    def __call__(self, location: Location, make: Callable[[], T]) -> T:
-        """Return `make()`; a RailyardError that it raises becomes a ScenarioError with `location`'s line."""
+    def __call__(self, location: Location, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return `make(...)`; a RailyardError from it becomes a ScenarioError with `location`'s line."""
         try:
-            return make()
+            return make(*args, **kwargs)
         except RailyardError as ex:
             raise relocated(self.document, location, ex) from ex
 

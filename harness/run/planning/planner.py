@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from controller.schemes.registry import Routing
 from emulation.traffic.graph.operations import Graph
@@ -57,36 +56,32 @@ def plan_jobs(
         line = line_of(at, variant, index)
         if job.graph is not None:
             graph = read_graph(with_line, line, fabric, job)
-            graphs[index] = with_line(line, partial(graph_job, by_job[index], job, graph, routing))
+            graphs[index] = with_line(line, graph_job, by_job[index], job, graph, routing)
             members.append(graphs[index].members)
         else:
-            members.append(with_line(line, partial(members_of, fabric, job.collective.members)))
+            members.append(with_line(line, members_of, fabric, job.collective.members))
     plans = []
     for group in _sharing(with_line, at, variant, members):
         line = line_of(at, variant, group[0])
         if len(group) == 1 and group[0] not in graphs:
-            plans.append(with_line(line, partial(_job, by_job[group[0]], jobs[group[0]], routing)))
+            plans.append(with_line(line, _job, by_job[group[0]], jobs[group[0]], routing))
             continue
         for index in group:
             if index not in graphs:
                 line = line_of(at, variant, index)
                 if jobs[index].collective.in_switches:
-                    with_line(
-                        line, partial(_refuse_shared, members[index][0], _other(jobs, group, index), _ALONE)
-                    )
-                graphs[index] = with_line(line, partial(graph_job, by_job[index], jobs[index], None, routing))
-        plans.append(with_line(line, partial(join, fabric, [graphs[index] for index in group])))
+                    with_line(line, _refuse_shared, members[index][0], _other(jobs, group, index), _ALONE)
+                graphs[index] = with_line(line, graph_job, by_job[index], jobs[index], None, routing)
+        plans.append(with_line(line, join, fabric, [graphs[index] for index in group]))
     if variant.control.scheduler != "none":
-        with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
+        with_line((*at, "control", "scheduler"), _check_scheduler, variant)
     if has_spares(fabric) and any(plan.trees is not None for plan in plans):
-        with_line(
-            at, lambda: _refuse_spares(fabric, "a collective in switches", "take an algorithm of hosts")
-        )
+        with_line(at, _refuse_spares, fabric, "a collective in switches", "take an algorithm of hosts")
     if has_spares(fabric) and plans:
         if len(jobs) > 1:
-            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "several jobs", "the variant one job"))
+            with_line((*at, "jobs"), _refuse_spares, fabric, "several jobs", "the variant one job")
         if plans[0].rhythm is not None:
-            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "a job of several iterations", _ONCE))
+            with_line((*at, "jobs"), _refuse_spares, fabric, "a job of several iterations", _ONCE)
     return tuple(plans)
 
 
@@ -118,7 +113,7 @@ def _sharing(
                 continue
             if why := joinable(jobs[owner], jobs[index], modelled=variant.hosts is not None):
                 line = line_of(at, variant, index)
-                with_line(line, partial(_refuse_shared, name, jobs[owner].name, why))
+                with_line(line, _refuse_shared, name, jobs[owner].name, why)
             low, high = sorted((group_of[owner], group_of[index]))
             group_of = [low if group == high else group for group in group_of]
     return [[i for i, group in enumerate(group_of) if group == chosen] for chosen in sorted({*group_of})]

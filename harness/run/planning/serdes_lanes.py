@@ -8,7 +8,7 @@ that goes to another dimension carries nothing for `control.lanes_us`, and all o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import final
@@ -68,7 +68,8 @@ def allocate_lanes(with_line: Lines, at: Location, fabric: Fabric, variant: Vari
     for index, job in sorted(enumerate(jobs), key=lambda item: item[1].at_us):
         if job.lanes is not None:
             line = (*at, "jobs", index, "lanes") if variant.jobs else (*at, "lanes")
-            dealt = with_line(line, _dealer(with_line, at, variant, index, job, fabric))
+            members = _members(with_line, line_of(at, variant, index), job, fabric)
+            dealt = with_line(line, with_lanes, fabric, job.lanes, members)
             if job.at_us:
                 moves.append(_move(fabric, dealt, round(job.at_us * 10**6), dark_ps))
             else:
@@ -78,14 +79,11 @@ def allocate_lanes(with_line: Lines, at: Location, fabric: Fabric, variant: Vari
     return LaneAllocation(start, tuple(by_job), tuple(moves))
 
 
-def _dealer(
-    with_line: Lines, at: Location, variant: Variant, index: int, job: JobSettings, fabric: Fabric
-) -> Callable[[], Fabric]:
-    graph = None if job.graph is None else read_graph(with_line, line_of(at, variant, index), fabric, job)
+def _members(with_line: Lines, line: Location, job: JobSettings, fabric: Fabric) -> tuple[str, ...]:
+    """Return the members of a job, whose graph or collective is at `line` of the document."""
+    graph = None if job.graph is None else read_graph(with_line, line, fabric, job)
     wanted = job.collective.members if graph is None else graph.members
-    members = with_line(line_of(at, variant, index), partial(members_of, fabric, wanted))
-    assert job.lanes is not None
-    return partial(with_lanes, fabric, job.lanes, members)
+    return with_line(line, members_of, fabric, wanted)
 
 
 def _move(before: Fabric, after: Fabric, at_ps: int, dark_ps: int) -> LaneMove:
