@@ -184,25 +184,18 @@ def prepare(
         same = (routed, variant.every_job, variant.cycles_allowed, variant.control.hash)
         if same not in plans:
             note(variant.name)
-            plans[same] = with_line(
-                (*at, "routing"),
-                partial(_plan, fabric, variant, jobs, routing.strategy),
-            )
+            plans[same] = with_line((*at, "routing"), _plan, fabric, variant, jobs, routing.strategy)
         transport = with_queueing(item.transport, variant, plans[same], jobs)
-        with_line((*at, "routing"), partial(_check_trees, plans[same], jobs))
+        with_line((*at, "routing"), _check_trees, plans[same], jobs)
         if variant.transport.connections is not None:
             connected = (same, item.sent, variant.transport.connections, scenario.seed)
             if connected not in cache.jobs:
-                cache.jobs[connected] = with_line(
-                    (*at, "transport", "connections"),
-                    partial(_connected, plans[same], variant, jobs, scenario.seed),
-                )
+                line = (*at, "transport", "connections")
+                cache.jobs[connected] = with_line(line, _connected, plans[same], variant, jobs, scenario.seed)
             jobs = cache.jobs[connected]
         own = BUILT_IN
         if variant.program:
-            own = with_line(
-                (*at, "program"), partial(own_programs, plans[same], variant.program, item.programs)
-            )
+            own = with_line((*at, "program"), own_programs, plans[same], variant.program, item.programs)
         prepared[variant.name] = Prepared(
             variant,
             fabric,
@@ -255,30 +248,28 @@ def _checked(
     struck = _faults(with_line, (*at, "faults"), fabric, variant)
     ports = _ports(with_line, (*at, "link", "ports"), fabric, variant)
     if variant.control.circuits == "per-job":
-        with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
+        with_line((*at, "control", "circuits"), _circuits, fabric, variant)
     if variant.control.lacp_us is not None:
-        with_line((*at, "control", "lacp_us"), partial(_check_nics, fabric))
-    programs = with_line((*at, "program"), partial(read_programs, fabric, variant.program or {}))
+        with_line((*at, "control", "lacp_us"), _check_nics, fabric)
+    programs = with_line((*at, "program"), read_programs, fabric, variant.program or {})
     chosen = variant.routing
-    routing = with_line((*at, "routing"), partial(routing_of, fabric, chosen.strategy, chosen.scheme))
+    routing = with_line((*at, "routing"), routing_of, fabric, chosen.strategy, chosen.scheme)
     sent = (variant.every_job, routing, variant.control.scheduler)
     if sent not in cache.jobs:
         cache.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job, routing)
     jobs = cache.jobs[sent]
     if variant.control.circuits == "per-job":
         _check_circuits(with_line, at, fabric, variant, jobs)
-    transport = with_line((*at, "transport"), partial(transport_for, fabric, variant, routing, jobs, seed))
+    transport = with_line((*at, "transport"), transport_for, fabric, variant, routing, jobs, seed)
     payloads = [job.collective.payload_bytes for job in jobs]
     header, marks = variant.link.network_header, variant.link.marking is not None
-    with_line((*at, "link"), partial(_check_programs, fabric, header, payloads, jobs, marks=marks))
+    with_line((*at, "link"), _check_programs, fabric, header, payloads, jobs, marks=marks)
     steered = not routing.strategy.by_tables
-    with_line(
-        (*at, "link", "credit_bytes"),
-        partial(check_credits, variant.link.credit_bytes, payloads, header, steered=steered),
-    )
+    line = (*at, "link", "credit_bytes")
+    with_line(line, check_credits, variant.link.credit_bytes, payloads, header, steered=steered)
     pool = None
     if variant.pool is not None:
-        pool = with_line((*at, "pool"), partial(plan_pool, fabric, variant.pool))
+        pool = with_line((*at, "pool"), plan_pool, fabric, variant.pool)
     return _Checked(variant, at, lanes, routing, sent, jobs, transport, struck, ports, programs, pool)
 
 
@@ -302,7 +293,7 @@ def _ports(
     """Return the settings of single directions of links, with the directions found in the fabric."""
     settings: dict[LinkDirection, PortSettings] = {}
     for name, port in variant.link.ports.items():
-        target = with_line((*at, name), partial(find_target, fabric, "direction", name))
+        target = with_line((*at, name), find_target, fabric, "direction", name)
         settings[target.one_way[0]] = port
     return settings
 
@@ -353,14 +344,14 @@ def _indices(document: Document) -> dict[str, int]:
 
 def _faults(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:
     resolved = [
-        with_line((*at, number, fault.target[0]), lambda chosen=fault: resolved_fault(fabric, chosen))
+        with_line((*at, number, fault.target[0]), resolved_fault, fabric, fault)
         for number, fault in enumerate(variant.faults)
     ]
     for number, fault in enumerate(resolved):
         if fault.event == "storm" and variant.link.pfc is None:
             with_line((*at, number, "event"), _refuse_storm)
     for number in faults.unmatched_clears(resolved):
-        with_line((*at, number), lambda fault=resolved[number]: _refuse(fault))
+        with_line((*at, number), _refuse, resolved[number])
     return _in_order(resolved)
 
 
@@ -423,7 +414,7 @@ def _check_circuits(
     """Raise a ScenarioError, with the job's line, if circuits cannot serve a job even when it runs alone."""
     for number, job in enumerate(jobs):
         line = (*at, "jobs", number, "collective") if variant.jobs else (*at, "collective")
-        with_line(line, partial(_allocate, fabric, job))
+        with_line(line, _allocate, fabric, job)
 
 
 def _allocate(fabric: Fabric, job: JobPlan) -> None:

@@ -177,9 +177,9 @@ def _print_collectives() -> None:
 
 def _print_family(family: Family[...]) -> None:
     """Print the description, source and parameters of a topology."""
-    say(f"{family.name}: {family.text}")
+    out().print(f"{family.name}: {family.text}", markup=False)
     if family.source is not None:
-        say(f"source: {family.source}")
+        out().print(f"source: {family.source}", markup=False)
     rows = []
     for parameter in family.parameters:
         default = "must be given" if parameter.default is None else parameter.spell(parameter.default)

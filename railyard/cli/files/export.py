@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.output import writing
-from railyard.cli.display.screen import say
+from railyard.cli.display.screen import out, say
 from railyard.cli.options import TOPOLOGY, Dims, Parameters, fabric_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def _chakra(path: Path, variant: str, folder: Path, *, packed: bool) -> None:
     name, ready, results = _prepared(path, variant)
     traces, notes = traces_of(ready.jobs, ready.variant.name, results)
     write_traces(folder, name, traces, packed=packed)
-    say(*(f"  {note}" for note in notes))
+    for note in notes:
+        out().print(f"  {note}", markup=False)
     nodes = sum(len(messages) - 1 for messages in traces.values())
     say(
         f"written: {folder}/{name}.0.et and others, {len(traces)} ranks, {nodes} nodes",

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from railyard.cli.display.screen import say
+from railyard.cli.display.screen import out, say
 
 __all__ = ["EXAMPLES", "import_files"]
 
@@ -68,5 +68,6 @@ def import_files(
     else:
         traffic = f"{len(graph.operations)} operations of {len(graph.members)} members"
     say(f"{imported.name}: {traffic}{fabric}")
-    say(*(f"  {note}" for note in imported.notes))
+    for note in imported.notes:
+        out().print(f"  {note}", markup=False)
     say(f"written: {scenario}")
