@@ -7,10 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NoReturn, TypeVar, final
+from typing import TypeVar, final
 
-from controller.circuits.transition import pod_traffic, unserved_pods
-from controller.errors import PlanError
 from controller.p4runtime.client import ProgramFiles
 from controller.p4runtime.update_cache import UpdateCache
 from controller.plan.plan import Plan
@@ -28,6 +26,8 @@ from harness.errors import ScenarioError
 from harness.run.collectives.connections import connections_of
 from harness.run.collectives.schedule import fitting
 from harness.run.memory_pool.plan import PoolPlan, plan_pool
+from harness.run.planning.circuits import check_demands, check_settings
+from harness.run.planning.faults import in_order, planned_faults, resolved_fault
 from harness.run.planning.job_plan import JobPlan, demand_of
 from harness.run.planning.planner import plan_jobs
 from harness.run.planning.serdes_lanes import LaneAllocation, LaneMove, allocate_lanes
@@ -45,7 +45,6 @@ from harness.scenario.schema import (
     Variant,
 )
 from topologies import End, Fabric
-from topologies.families.lumos.core import core_of
 from topologies.model.places import nic_ports
 
 __all__ = ["PlanCache", "Prepared", "prepare"]
@@ -124,7 +123,7 @@ class Prepared:
     def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
         """Return the variant with the faults `chosen` in place of the variant's faults."""
         variant = self.variant.model_copy(update={"faults": chosen})
-        resolved = _in_order([resolved_fault(self.fabric, fault) for fault in chosen])
+        resolved = in_order([resolved_fault(self.fabric, fault) for fault in chosen])
         return replace(self, variant=variant, faults=resolved)
 
 
@@ -245,10 +244,10 @@ def _checked(
     variant = _with_fitting(whole, variant)
     lanes = allocate_lanes(with_line, at, whole, variant)
     fabric = lanes.fabric
-    struck = _faults(with_line, (*at, "faults"), fabric, variant)
+    struck = planned_faults(with_line, (*at, "faults"), fabric, variant)
     ports = _ports(with_line, (*at, "link", "ports"), fabric, variant)
     if variant.control.circuits == "per-job":
-        with_line((*at, "control", "circuits"), _circuits, fabric, variant)
+        with_line((*at, "control", "circuits"), check_settings, fabric, variant)
     if variant.control.lacp_us is not None:
         with_line((*at, "control", "lacp_us"), _check_nics, fabric)
     programs = with_line((*at, "program"), read_programs, fabric, variant.program or {})
@@ -259,7 +258,7 @@ def _checked(
         cache.jobs[sent] = plan_jobs(with_line, at, fabric, variant, lanes.by_job, routing)
     jobs = cache.jobs[sent]
     if variant.control.circuits == "per-job":
-        _check_circuits(with_line, at, fabric, variant, jobs)
+        check_demands(with_line, at, fabric, variant, jobs)
     transport = with_line((*at, "transport"), transport_for, fabric, variant, routing, jobs, seed)
     payloads = [job.collective.payload_bytes for job in jobs]
     header, marks = variant.link.network_header, variant.link.marking is not None
@@ -342,63 +341,6 @@ def _indices(document: Document) -> dict[str, int]:
     }
 
 
-def _faults(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:
-    resolved = [
-        with_line((*at, number, fault.target[0]), resolved_fault, fabric, fault)
-        for number, fault in enumerate(variant.faults)
-    ]
-    for number, fault in enumerate(resolved):
-        if fault.event == "storm" and variant.link.pfc is None:
-            with_line((*at, number, "event"), _refuse_storm)
-    for number in faults.unmatched_clears(resolved):
-        with_line((*at, number), _refuse, resolved[number])
-    return _in_order(resolved)
-
-
-def _refuse_storm() -> NoReturn:
-    raise ScenarioError(
-        "a storm of pause frames has no effect, because links have no priority flow control",
-        remedy="give `pfc:` under `link.queues.data`",
-    )
-
-
-def resolved_fault(fabric: Fabric, chosen: Fault) -> faults.Fault:
-    """Convert a scenario's fault to a fault for testbeds, with its target found in the fabric."""
-    return faults.Fault(
-        at_ps=round(chosen.at_us * 10**6),
-        target=find_target(fabric, *chosen.target, chosen.source),
-        event=chosen.event,
-        **chosen.parameters,
-    )
-
-
-def _in_order(resolved: list[faults.Fault]) -> tuple[faults.Fault, ...]:
-    """Return faults in the order of time; faults at equal times keep the order of the file."""
-    return tuple(sorted(resolved, key=lambda fault: fault.at_ps))
-
-
-def _refuse(fault: faults.Fault) -> None:
-    began = "took it down" if fault.event == "up" else "impaired it"
-    raise ScenarioError(
-        f"{fault.text} at {fault.at_ps / 10**6:g} us, but no earlier fault of this target {began}",
-        remedy="name the target exactly as the earlier fault does, and give a later time",
-    )
-
-
-def _circuits(fabric: Fabric, variant: Variant) -> None:
-    """Raise a ScenarioError if circuits cannot be allocated per job in this variant."""
-    if core_of(fabric).wiring == "uniform":
-        raise ScenarioError(
-            "`circuits: per-job` needs another wiring than uniform, which has no circuits for some demands",
-            remedy="give the topology another wiring, or leave out `circuits: per-job`",
-        )
-    if variant.routing.peers != "job":
-        raise ScenarioError(
-            "`circuits: per-job` leaves pairs that no job uses without a path, which `routing:` plans",
-            remedy="write `routing: {peers: job}`",
-        )
-
-
 def _check_nics(fabric: Fabric) -> None:
     """Raise a ScenarioError if no endpoint has a NIC port, since LACP bundles the ports of NICs."""
     if not any(nic_ports(node) for node in fabric.endpoints):
@@ -406,25 +348,6 @@ def _check_nics(fabric: Fabric) -> None:
             f"`lacp_us` is given, but no endpoint of {fabric.name} has a NIC whose ports LACP could bundle",
             remedy="leave it out, or take a fabric with NICs, such as hpn",
         )
-
-
-def _check_circuits(
-    with_line: Lines, at: Location, fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]
-) -> None:
-    """Raise a ScenarioError, with the job's line, if circuits cannot serve a job even when it runs alone."""
-    for number, job in enumerate(jobs):
-        line = (*at, "jobs", number, "collective") if variant.jobs else (*at, "collective")
-        with_line(line, _allocate, fabric, job)
-
-
-def _allocate(fabric: Fabric, job: JobPlan) -> None:
-    try:
-        unserved_pods(fabric, pod_traffic(fabric, job.demand))
-    except PlanError as ex:
-        raise PlanError(
-            f"circuits cannot serve the job {job.name}: {ex.message}",
-            remedy="give the job members in fewer Pods or leaves, or the topology more ports",
-        ) from ex
 
 
 def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...], strategy: Strategy) -> Plan:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import final
@@ -168,11 +168,7 @@ class Result:
             TopologyError: The fabric has no link of this name.
         """
         names = {self.fabric.link(name).name for name in ([link] if isinstance(link, str) else link or ())}
-        return [
-            row
-            for row in links_of(self._recorded(variant), self.fabric, names)
-            if row["variant"] in self._of(variant)
-        ]
+        return self._of(variant, links_of(self._recorded(), self.fabric, names))
 
     def nodes_over_time(self, variant: str | None = None) -> list[Record]:
         """Return samples of every node over time; the run needs `record=`.
@@ -181,11 +177,7 @@ class Result:
             Records of variant, time_us, node, sent_gbps and received_gbps (over all links of the node, since
             the last sample), max_queued_percent (of the longest queue, in receive buffers).
         """
-        return [
-            row
-            for row in nodes_of(self._recorded(variant), self.fabric)
-            if row["variant"] in self._of(variant)
-        ]
+        return self._of(variant, nodes_of(self._recorded(), self.fabric))
 
     def queues_over_time(self, variant: str | None = None) -> list[Record]:
         """Return samples of a variant's deepest egress queues, at most 7, if the scenario names queues.
@@ -211,7 +203,7 @@ class Result:
             Records of variant, time_us, kind, text, node and count (of a rewrite or a notice), links (names
             of the links of a fault's target).
         """
-        return [row for row in events_of(self._recorded(variant)) if row["variant"] in self._of(variant)]
+        return self._of(variant, events_of(self._recorded()))
 
     def incidents(self, variant: str | None = None) -> list[Record]:
         """Return the reaction of each node to each fault: how the node learned of it, and its actions.
@@ -245,8 +237,7 @@ class Result:
             for some time), halted_jobs, slower_jobs (0.5 % or more slower than without faults), stall_us (the
             longest time without data).
         """
-        chosen = self._chosen(variant)
-        return [row for row in blasts_of(self.scenario, self.runs) if row["variant"] in chosen]
+        return self._of(variant, blasts_of(self.scenario, self.runs))
 
     def jobs(self, variant: str | None = None) -> list[Record]:
         """Return the end of each job, beside the same job in a variant without faults.
@@ -256,16 +247,13 @@ class Result:
             reference (the variant that has no faults and otherwise the same keys; may be empty), reference_us
             (time of the job there), slowdown (completion_us / reference_us), halted.
         """
-        chosen = self._chosen(variant)
-        return [row for row in jobs_of(self.scenario, self.runs) if row["variant"] in chosen]
+        return self._of(variant, jobs_of(self.scenario, self.runs))
 
     def incidents_json(self) -> str:
         """Return all incidents with nodes and ranks, as the JSON of `railyard run --incidents`."""
         return incidents_json(self.scenario, self.runs)
 
-    def _recorded(self, variant: str | None) -> Sequence[RunRecord]:
-        if variant is not None:
-            self._run(variant)
+    def _recorded(self) -> Sequence[RunRecord]:
         if not self.records:
             raise ScenarioError(
                 "the run was not recorded, so it has no tables over time",
@@ -273,8 +261,10 @@ class Result:
             )
         return self.records
 
-    def _of(self, variant: str | None) -> tuple[str, ...]:
-        return self.variants if variant is None else (variant,)
+    def _of(self, variant: str | None, rows: Iterable[Record]) -> list[Record]:
+        """Return the rows of a variant, or of all variants."""
+        chosen = self._chosen(variant)
+        return [row for row in rows if row["variant"] in chosen]
 
     def operations(self, variant: str | None = None) -> list[Record]:
         """Return all operations of traffic graphs, with their times.

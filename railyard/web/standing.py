@@ -12,7 +12,7 @@ from emulation.faults import Faults
 from emulation.testbed import LinkSample
 from harness.recording.picture import fabric_picture
 from harness.recording.records import FORMAT, VERSION, Kind, Tick, event, json_record
-from harness.run.prepare import resolved_fault
+from harness.run.planning.faults import resolved_fault
 from harness.run.watch import fault_by_hand
 from harness.scenario.schema import Fault
 from harness.version import railyard_version
