@@ -216,12 +216,8 @@ def _fired_by(
 ) -> tuple[str, ...]:
     """Return the names of the sends whose ends start a flow that waits for a trigger.
 
-    Args:
-        flow: The waiting flow.
-        number: Id of its trigger.
-        matrix: The whole connection matrix.
-        causes: Flows that fire the trigger when they end, in file order.
-        place_in_list: Number of earlier flows that wait for the same trigger.
+    `causes` are the flows that fire the trigger when they end, in file order. `place_in_list` is the number
+    of earlier flows that wait for the same trigger.
     """
     trigger = matrix.triggers.get(number)
     if trigger is None:

@@ -17,11 +17,9 @@ def write_imported(imported: Imported, folder: Path, origin: str, *, again: bool
 
     graph.json is written too if the import has a traffic graph, and fabric.json if it has a fabric.
 
-    Args:
-        imported: The import.
-        folder: Target folder; created if needed.
-        origin: Name of the imported files, for the title and the first comment of the scenario.
-        again: Accept an existing scenario.yaml if its text is equal; otherwise any existing file is refused.
+    The folder is created if needed. `origin` names the imported files, in the title and the first comment of
+    the scenario. With `again`, an existing scenario.yaml is accepted if its text is equal; otherwise any
+    existing file is refused.
 
     Raises:
         OutputError: The folder has a scenario.yaml already, or cannot be written.

@@ -23,12 +23,8 @@ _CLONE_NEWNET = 0x40000000
 def send(frame: bytes, interface: str, *, namespace: str = "", count: int = 1, rate: float = 0.0) -> float:
     """Send a frame `count` times on an interface; return the duration in seconds.
 
-    Args:
-        frame: Bytes of the frame.
-        interface: Name of the network interface.
-        namespace: Network namespace of the interface; empty for the namespace of this process.
-        count: Number of times.
-        rate: Frames per second; 0 for no pause between frames.
+    An empty `namespace` is the namespace of this process. `rate` is in frames per second; 0 means no pause
+    between frames.
 
     Raises:
         TestbedError: The interface or namespace does not exist, the user is not root, or a send fails.

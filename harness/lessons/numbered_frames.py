@@ -25,11 +25,8 @@ Pair = tuple[int, int]
 class Frames:
     """Frames between hosts, each with a unique number as payload; a pair gives hosts by their indices.
 
-    Args:
-        fabric: The fabric.
-        hosts: Names of the hosts.
-        every_ps: Interval between the frames of a stream.
-        random: Generator of start times and load-balance values.
+    `every_ps` is the interval between the frames of a stream; `random` draws start times and load-balance
+    values.
     """
 
     def __init__(self, fabric: Fabric, hosts: Sequence[str], every_ps: int, random: Random) -> None:

@@ -74,11 +74,7 @@ def read_report(folder: Path) -> dict[str, Any] | None:
 def disagreement(report: Mapping[str, Any], folder: Path, lab: Lab, *, repeat: bool) -> str:
     """Return the first reason why a report does not fit a student's folder; '' if it fits.
 
-    Args:
-        report: The report.
-        folder: The student's folder.
-        lab: The lab of the folder.
-        repeat: Besides comparing hashes, repeat the check with the report's seed.
+    With `repeat`, the check is repeated with the report's seed, besides comparing hashes.
 
     Raises:
         MissingProgramError: A stage passes according to the report, but this machine cannot check it.

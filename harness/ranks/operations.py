@@ -95,10 +95,7 @@ class _Pending:
 class Matching:
     """Matches calls to operations of all groups, and begins the operations on a fabric session.
 
-    Args:
-        session: The running fabric.
-        nodes: Node of each rank.
-        ended: Called with each work when it has ended.
+    `nodes` has the node of each rank; `ended` is called with each work when it has ended.
     """
 
     def __init__(self, session: FabricSession, nodes: Sequence[str], ended: Callable[[Work], None]) -> None:

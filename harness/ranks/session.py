@@ -101,13 +101,7 @@ class _Kept:
 class FabricSession:
     """A booted fabric whose nodes can take part in several operations at a time.
 
-    Args:
-        ready: The prepared variant.
-        up: The booted testbed.
-        nodes: Nodes that take part in operations.
-        seed: Seed for the choice of paths of connections.
-        control: Controllers of the fabric.
-        faults: Faults that strike the fabric.
+    `nodes` take part in operations; `seed` is the seed for the choice of paths of connections.
     """
 
     def __init__(

@@ -57,11 +57,8 @@ def traffic_of(fabric: Fabric, members: Sequence[str], calls: Sequence[Call], wa
     The operation uses the algorithm of `wanted` if `wanted` has its kind, otherwise the first algorithm for
     its kind. If this algorithm does not suit the members, the algorithm `direct` takes its place.
 
-    Args:
-        fabric: The fabric.
-        members: Node of each member.
-        calls: Call of each member.
-        wanted: Collective of the scenario, for its algorithm and for the payload of a frame.
+    `members` has the node of each member, and `calls` its call. The collective `wanted` of the scenario gives
+    the algorithm and the payload of a frame.
     """
     call = calls[0]
     if call.kind in WHOLE:

@@ -56,10 +56,7 @@ class _Variant:
 def write_trace(path: Path, history: History, jobs: Mapping[str, Sequence[JobReport]]) -> None:
     """Write the trace of a run to a file.
 
-    Args:
-        path: The file.
-        history: Records of the run.
-        jobs: Job reports by variant, for the iterations of repeating jobs.
+    `jobs` has the job reports by variant, for the iterations of repeating jobs.
 
     Raises:
         OutputError: The file cannot be written.

@@ -120,11 +120,7 @@ def json_record(kind: Kind, values: Mapping[str, Any]) -> Record:
 def event(time_ps: int, kind: str, text: str, **keys: Any) -> Record:
     """Return the record of an event.
 
-    Args:
-        time_ps: Time of the event.
-        kind: Kind of the event.
-        text: The event in words.
-        keys: Further keys of the record; `links` names the links that the event concerns.
+    `keys` are further keys of the record; `links` names the links that the event concerns.
     """
     links: Sequence[str] = keys.pop("links", ())
     return json_record(

@@ -97,14 +97,8 @@ def report_html(
 ) -> str:
     """Return the text of report.html.
 
-    Args:
-        scenario: The scenario.
-        result: Result of the scenario.
-        fabric: Fabric of the scenario.
-        runs: Run of each variant.
-        command: Command that repeats the run.
-        captures: Capture files of the run by name.
-        charts: Charts of the scenario and runs, if the caller has drawn them already.
+    `command` repeats the run, and `captures` has its capture files by name. `charts` are the charts of the
+    scenario and runs, if the caller has drawn them already.
     """
     charts = charts or Charts(scenario, runs)
     passed = '<span class="yes">passed</span>' if result.passed else '<span class="no">failed</span>'

@@ -30,11 +30,7 @@ def picture_svg(
 ) -> str:
     """Return the SVG with link loads of the first variant with a fault, and charts of all variants.
 
-    Args:
-        scenario: The scenario.
-        fabric: Fabric of the scenario.
-        runs: Run of each variant.
-        charts: Charts of the scenario and runs, if the caller has drawn them already.
+    `charts` are the charts of the scenario and runs, if the caller has drawn them already.
     """
     charts = charts or Charts(scenario, runs)
     shown = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])

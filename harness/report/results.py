@@ -159,12 +159,8 @@ def conclude(
 ) -> Result:
     """Return the result of a scenario.
 
-    Args:
-        scenario: The scenario.
-        seed: Seed of the runs.
-        testbed: Name of the testbed.
-        runs: Run of each variant.
-        switch: Kind of switches on the Mininet testbed; empty on the embedded testbed.
+    `testbed` is the name of the testbed, and `switch` the kind of switches on the Mininet testbed, empty on
+    the embedded testbed.
     """
     metrics = {
         f"{variant}.{name}": figure for variant, run in runs.items() for name, figure in measure(run).items()

@@ -66,11 +66,8 @@ class TestbedChoice(Protocol):
     def make(self, ready: Prepared, bin_ps: int, seed: int, *, captures: bool = False) -> WatchableTestbed:
         """Return a testbed for a variant.
 
-        Args:
-            ready: Variant to run.
-            bin_ps: Width of the bins in which the testbed counts delivered bytes.
-            seed: Seed of the random choices.
-            captures: Frames of links will be recorded.
+        `bin_ps` is the width of the bins in which the testbed counts delivered bytes. With `captures`, frames
+        of links will be recorded.
         """
         ...
 

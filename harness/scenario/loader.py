@@ -61,10 +61,7 @@ def read(document: Document) -> tuple[Scenario, Document]:
 def with_seed(scenario: Scenario, document: Document, seed: int) -> Scenario:
     """Return a scenario with another seed, and with the jobs that its workloads draw from this seed.
 
-    Args:
-        scenario: The scenario, perhaps with fewer variants than the document.
-        document: The document from which the scenario was read.
-        seed: The seed.
+    The scenario may have fewer variants than the document from which it was read.
 
     Raises:
         ScenarioError: A workload draws jobs from the seed, and the document is empty, or the workload returns

@@ -48,13 +48,8 @@ def study_html(
 ) -> str:
     """Return the HTML page of a study.
 
-    Args:
-        title: Title of the study.
-        about: Sentence about the axes of the study.
-        records: Record of each run.
-        axes: Names of the axes.
-        command: Command that repeats the study.
-        compared: Outcomes of the assertions about several variants.
+    `about` is a sentence about the axes, `command` repeats the study, and `compared` has the outcomes of the
+    assertions about several variants.
     """
     groups = grouped(records, axes)
     counts = dict.fromkeys(("right", "fails", "wrong", "gave-up", "stopped", "over", "error"), 0)

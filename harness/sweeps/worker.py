@@ -42,9 +42,7 @@ def execute(run: Run, path: Path) -> str:
 
     An error of the scenario gives a result with the status `error`.
 
-    Args:
-        run: The run.
-        path: The scenario file, whose lines errors name.
+    Errors name lines of the scenario file `path`.
 
     Raises:
         RailyardError: This machine lacks a requirement of the run, such as memory.

@@ -31,10 +31,7 @@ class TrainingRecorder:
 
     Watching changes nothing: virtual time stands still meanwhile.
 
-    Args:
-        sinks: Receivers of the records.
-        scenario: The scenario that the variant belongs to.
-        seed: Seed of the run.
+    `sinks` receive the records.
     """
 
     def __init__(self, sinks: Sequence[Sink], scenario: Scenario, seed: int) -> None:

@@ -23,10 +23,7 @@ def traces_of(
 
     If all members are called npuR, R is the rank of a member; otherwise its index among all members.
 
-    Args:
-        plans: Plans of the variant's jobs.
-        variant: Name of the variant.
-        results: Content of result.json of the variant's run; empty for traces without times.
+    `results` is the content of result.json of the variant's run; it is empty for traces without times.
 
     Raises:
         FormatError: The variant has no jobs, or the results are of another scenario.

@@ -40,11 +40,8 @@ class _Rank:
     def add(self, name: str, kind: int, waits: Iterable[int], **values: Any) -> int:
         """Add a node; return its id.
 
-        Args:
-            name: Name of the node.
-            kind: Node type of Chakra.
-            waits: Ids of nodes on which the node depends.
-            values: Attributes as (arm of the oneof, value); `start_ps` and `duration_ps` as plain numbers.
+        `kind` is a node type of Chakra, and `waits` has ids of nodes. `values` are attributes as (arm of the
+        oneof, value), and `start_ps` and `duration_ps` as plain numbers.
         """
         number = len(self.nodes) + 1
         start, duration = values.pop("start_ps", None), values.pop("duration_ps", None)

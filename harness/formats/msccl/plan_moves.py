@@ -56,11 +56,7 @@ class Moves:
     ) -> tuple[_Names, list[tuple[int, str]]]:
         """Execute an operation of a GPU that moves data.
 
-        Args:
-            operation: The operation.
-            rank: The GPU.
-            label: Prefix of the names of graph operations.
-            after: Graph operations that have to end before.
+        Graph operations have the prefix `label`, and begin after the graph operations `after`.
 
         Returns:
             Names of the graph operations that end the operation, and its sends as (peer, name).
@@ -125,14 +121,8 @@ class Moves:
     ) -> None:
         """Move a slice of one part to another part, and record it as a graph operation.
 
-        Args:
-            kind: `send` between two GPUs, `copy` within a GPU.
-            name: Name of the graph operation.
-            operation: The operation of the plan.
-            source: Part to read.
-            target: Part to write.
-            after: Graph operations that have to end before.
-            combine: Replace the target's values, or add to them.
+        `kind` is `send` between two GPUs and `copy` within a GPU. The graph operation `name` begins after the
+        graph operations `after`. `combine` replaces the target's values, or adds to them.
         """
         read, count = self.span(source, operation)
         write, _ = self.span(target, operation)

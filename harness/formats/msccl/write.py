@@ -146,11 +146,7 @@ class _Gpu:
     def add(self, kind: str, peers: tuple[int, int], first: int, count: int) -> None:
         """Add a step with its dependencies to the threadblock for its peers.
 
-        Args:
-            kind: Step type of MSCCL.
-            peers: GPUs (send, receive) of the threadblock; -1 for none.
-            first: First chunk.
-            count: Number of chunks.
+        `kind` is a step type of MSCCL. `peers` are the GPUs (send, receive) of the threadblock, -1 for none.
         """
         if peers not in self._blocks:
             self._blocks[peers] = _Threadblock(len(self._blocks), *peers)

@@ -94,12 +94,8 @@ def call_each(
 
     The output of the code is added to PRINTED in the scratch folder, up to 64 KiB.
 
-    Args:
-        file: The student's file.
-        function: Name of the function.
-        calls: Arguments of each call.
-        limits: Limits for all calls together.
-        scratch: Folder for temporary files.
+    `calls` has the arguments of each call. `limits` hold for all calls together. Temporary files are in
+    `scratch`.
 
     Raises:
         StudentError: The code raises an exception, exceeds a limit, ends without an answer, or returns a

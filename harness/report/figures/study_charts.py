@@ -98,11 +98,8 @@ def grid_svg(
 ) -> str:
     """Draw a heat map with a number in the cell of each pair of axis values; a NaN leaves a cell blank.
 
-    Args:
-        columns: Values of the first axis.
-        rows: Values of the second axis.
-        values: A row of numbers for each value of the second axis.
-        labels: Names of the first axis, of the second axis, and of the numbers.
+    `values` has a row of numbers for each value of the second axis. `labels` are the names of the first axis,
+    of the second axis, and of the numbers.
     """
     from matplotlib.figure import Figure
 

@@ -41,11 +41,7 @@ def schedule_of(
 ) -> Schedule:
     """Return the schedule of a collective; rank r is `members[r]`.
 
-    Args:
-        fabric: Fabric of the members.
-        members: Names of the nodes that take part, by rank.
-        collective: Kind, algorithm and data.
-        detours: True if routing may send over a third NPU, which the division among several rings considers.
+    With `detours`, routing may send over a third NPU, which the division among several rings considers.
 
     Raises:
         RailyardError: The algorithm does not fit the members or the data.

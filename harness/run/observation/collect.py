@@ -65,15 +65,8 @@ def collect(
 ) -> Observation:
     """Return the observation of a run after its end.
 
-    Args:
-        ready: The variant.
-        up: The testbed, still running.
-        jobs: Jobs or memory pool of the run.
-        control: Controllers of the run.
-        bin_ps: Width of the bins of the testbed's timeline.
-        deadlock: Deadlock that ended the run, if any.
-        stopped_by: Reason for which the run ended early; empty if it did not.
-        log: Log of reactions to faults.
+    The testbed of `up` still runs, with a timeline in bins of `bin_ps`. `stopped_by` is the reason for which
+    the run ended early, empty if it did not.
     """
     testbed = up.testbed
     stats = jobs.stats

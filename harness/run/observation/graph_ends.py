@@ -41,10 +41,7 @@ class GraphJobEnd:
 def ends_of_jobs(sliced: SlicedGraph, ends: Sequence[Outcome], inputs: Sequence[Array]) -> list[GraphJobEnd]:
     """Return the end of each job of a traffic graph.
 
-    Args:
-        sliced: The graph.
-        ends: Outcomes of the agents by rank.
-        inputs: Input array of each rank.
+    `ends` are outcomes of agents by rank, `inputs` arrays by rank.
     """
     compared = compare_graph([end.result for end in ends], inputs, sliced)
     times_of = [end.times for end in ends]

@@ -38,13 +38,8 @@ def plan_jobs(
 ) -> tuple[JobPlan, ...]:
     """Return the plans of a variant's jobs; jobs with common members have a single plan together.
 
-    Args:
-        with_line: Adds the line of the scenario to errors.
-        at: Location of the variant in the document.
-        fabric: Fabric at the start of the run.
-        variant: Variant whose jobs are planned.
-        by_job: Fabric of each job, with the SerDes lanes that its links have when the job begins.
-        routing: Scheme and strategy of the variant.
+    `at` is the location of the variant in the document. `by_job` has the fabric of each job, with the SerDes
+    lanes that its links have when the job begins.
 
     Raises:
         ScenarioError: A job is impossible on the fabric or beside another job; the message names its line.

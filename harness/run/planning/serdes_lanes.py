@@ -33,11 +33,8 @@ _LANES_US = 1.0
 class LaneMove:
     """A move of SerDes lanes between dimensions at the start of a job.
 
-    Attributes:
-        at_ps: Begin of the move.
-        done_ps: End of the move.
-        moving: Rate of each link in bit/s during the move, by name of the link.
-        after: Rate of each link in bit/s after the move, by name of the link.
+    The move takes from `at_ps` to `done_ps`. `moving` and `after` are the rates of links in bit/s during and
+    after the move, by name of the link.
     """
 
     at_ps: int

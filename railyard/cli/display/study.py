@@ -54,13 +54,8 @@ def print_study(
 ) -> bool:
     """Write the files of a study, print its statistics, and return whether the study passed.
 
-    Args:
-        plan: Plan of the study.
-        results: Contents of the result files.
-        late: Runs that were left out, because their faults come after the end of the healthy run.
-        folder: Folder for sweep.json, sweep.svg and report.html.
-        command: Command that repeats the study.
-        allow_stopped: True if runs that stopped because nodes were unreachable do not fail the study.
+    `late` runs were left out, because their faults come after the end of the healthy run. With
+    `allow_stopped`, runs that stopped because nodes were unreachable do not fail the study.
     """
     console = out()
     records = [record_of(result) for result in results]

@@ -24,11 +24,8 @@ def runner_of(
 ) -> Iterator[tuple[Runner, Callable[[object], None]]]:
     """Yield a runner for the checks, and a function to call at the end of each task.
 
-    Args:
-        kept: Store of figures computed before.
-        checks: Checks to run, whose progress is shown.
-        jobs: Number of processes.
-        ray: Address of a Ray cluster, `local` for a cluster on this machine; None for no cluster.
+    `kept` has figures computed before. `ray` is the address of a Ray cluster, `local` for a cluster on this
+    machine, None for no cluster.
     """
     from papers.claims import Runner, local
     from papers.claims.figures.tasks import carry_out
@@ -63,13 +60,8 @@ def write_results(
 ) -> None:
     """Write experiments.json, experiments.html and the picture of the last check, for the results so far.
 
-    Args:
-        target: Folder for the files.
-        file: File of claims.
-        last: Check that has just ended.
-        done: Rows of all checks that have ended, by name.
-        written: Receives the path of each file, by the file's name.
-        complete: True if all checks have ended.
+    `last` is the check that has just ended, `done` has the rows of all checks that have ended, by name.
+    `written` receives the path of each file, by the file's name. With `complete`, all checks have ended.
     """
     from papers.claims.document import to_document
     from papers.claims.page import experiments_html
