@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 from xml.etree import ElementTree
 
 from harness.report.results import Outcome, Result
 
-__all__ = ["Failed", "to_junit"]
+__all__ = ["Failed", "add_suite", "text_of", "to_junit"]
 
 _WHY = "the metric depends on times that are not trustworthy, or on an unreadable register"
 
@@ -32,8 +32,19 @@ def to_junit(results: Sequence[Result | Failed]) -> str:
             _add_failed(root, result)
         else:
             _add_suite(root, result)
+    return text_of(root)
+
+
+def text_of(root: ElementTree.Element) -> str:
+    """Return the text of an XML file, indented."""
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def add_suite(root: ElementTree.Element, name: str, counts: Mapping[str, int]) -> ElementTree.Element:
+    """Add a suite with its numbers of tests, failures, errors and skipped tests; return the suite."""
+    numbers = {key: str(count) for key, count in counts.items()}
+    return ElementTree.SubElement(root, "testsuite", {"name": name, **numbers})
 
 
 def _add_suite(root: ElementTree.Element, result: Result) -> None:
@@ -43,8 +54,7 @@ def _add_suite(root: ElementTree.Element, result: Result) -> None:
         "errors": 0,
         "skipped": result.unjudged,
     }
-    numbers = {name: str(count) for name, count in counts.items()}
-    suite = ElementTree.SubElement(root, "testsuite", {"name": result.scenario, **numbers})
+    suite = add_suite(root, result.scenario, counts)
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in (("seed", result.seed), ("testbed", result.testbed), ("input", result.input)):
         ElementTree.SubElement(properties, "property", name=name, value=str(value))
@@ -62,8 +72,6 @@ def _add_case(suite: ElementTree.Element, scenario: str, item: Outcome) -> None:
 
 
 def _add_failed(root: ElementTree.Element, failed: Failed) -> None:
-    suite = ElementTree.SubElement(
-        root, "testsuite", name=failed.scenario, tests="1", failures="0", errors="1", skipped="0"
-    )
+    suite = add_suite(root, failed.scenario, {"tests": 1, "failures": 0, "errors": 1, "skipped": 0})
     case = ElementTree.SubElement(suite, "testcase", classname=failed.scenario, name="the scenario runs")
     ElementTree.SubElement(case, "error", message=failed.error, type="error")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from harness.report.junit import add_suite, text_of
 from harness.sweeps.table import Record, accepted, name_of
 
 __all__ = ["study_junit"]
@@ -27,8 +28,7 @@ def study_junit(
         "skipped": sum(record["status"] == "over" for record in records),
     }
     root = ElementTree.Element("testsuites", name="railyard")
-    numbers = {key: str(count) for key, count in counts.items()}
-    suite = ElementTree.SubElement(root, "testsuite", {"name": scenario, **numbers})
+    suite = add_suite(root, scenario, counts)
     for record in records:
         case = ElementTree.SubElement(suite, "testcase", classname=scenario, name=name_of(record, axes))
         status = record["status"]
@@ -38,5 +38,4 @@ def study_junit(
         elif status not in good:
             tag = "error" if status == "error" else "failure"
             ElementTree.SubElement(case, tag, message=words, type=status)
-    ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+    return text_of(root)

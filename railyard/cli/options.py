@@ -175,7 +175,7 @@ def page_server() -> Callable[..., AbstractContextManager[str]]:
     return serving
 
 
-def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
+def fabric_of(name: str, dims: str, given: Sequence[str] | None = None) -> Fabric:
     """Build the fabric named on a command line.
 
     Args:
@@ -190,7 +190,7 @@ def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
     from topologies.sources.fabrics import family_of, open_fabric
 
     family = family_of(name)
-    parameters = _parameters(name, dims, given)
+    parameters = _parameters(name, dims, given or ())
     return family.build(**parameters) if family is not None else open_fabric(name, parameters)
 
 
@@ -205,39 +205,32 @@ def topology_of(name: str, dims: str, given: Sequence[str] = ()) -> dict[str, An
     return {"file" if is_outside(name) else "name": name, **parameters}
 
 
-def _parameters(name: str, dims: str, given: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the parameters of a topology from a command line; a usage error names an unreadable one."""
+def _parameters(name: str, dims: str, given: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters of a topology from a command line; a usage error names an unreadable one.
+
+    Values for a function of a Python file are read as YAML.
+    """
     from topologies.sources.fabrics import family_of
 
     family = family_of(name)
-    if family is None:
-        if dims:
-            refuse(
-                "--dims", f"{name} is not a topology of `railyard list`, so it has no dims; leave --dims out"
-            )
-        return dict(_pair(text) for text in given)
+    if family is None and dims:
+        refuse("--dims", f"{name} is not a topology of `railyard list`, so it has no dims; leave --dims out")
     parameters: dict[str, Any] = {"dims": dims_of(dims)} if dims else {}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals:
             refuse("--param", f"{text!r} has no `=`; write it like radix=64")
+        if family is None:
+            from ruamel.yaml import YAML
+
+            parameters[key] = YAML(typ="safe", pure=True).load(value)
+            continue
         parameter = family.parameter(key)
         try:
             parameters[key] = parameter.parse(value)
         except ValueError:
-            example = f"{key}={_example(parameter)}"
-            refuse("--param", f"{text!r} cannot be read; write it like {example}")
+            refuse("--param", f"{text!r} cannot be read; write it like {key}={_example(parameter)}")
     return parameters
-
-
-def _pair(text: str) -> tuple[str, Any]:
-    """Return name and value of NAME=VALUE, a parameter of a Python function; the value is read as YAML."""
-    from ruamel.yaml import YAML
-
-    key, equals, value = text.partition("=")
-    if not equals:
-        refuse("--param", f"{text!r} has no `=`; write it like radix=64")
-    return key, YAML(typ="safe", pure=True).load(value)
 
 
 def _example(parameter: Parameter) -> str:

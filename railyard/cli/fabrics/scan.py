@@ -58,7 +58,7 @@ def scan(
     from harness.topology_scan import scan_fabric
     from topologies.transform import cabling
 
-    planned = fabric_of(topology, dims, param or ())
+    planned = fabric_of(topology, dims, param)
     cabled = planned if swap is None else cabling.swap_cables(planned, *swap)
     for name in unplug or ():
         cabled = cabling.unplug(cabled, name)

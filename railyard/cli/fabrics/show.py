@@ -43,7 +43,7 @@ def show(
     """Show a fabric as a short table, as JSON, or as a drawing."""
     from topologies.model.codec import to_json
 
-    fabric = fabric_of(topology, dims, param or ())
+    fabric = fabric_of(topology, dims, param)
     if json:
         print(to_json(fabric))
         return

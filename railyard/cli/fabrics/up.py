@@ -143,7 +143,7 @@ def up(
         need_testbed(TestbedKind.embedded, {"--live": live, **own})
         if launch and not ip:
             refuse("--launch", "the command needs IPv4 on the hosts; add --ip")
-    fabric = fabric_of(topology, dims, param or ())
+    fabric = fabric_of(topology, dims, param)
     plan = partial(make_plan, fabric, strategy=strategy)
     if p4 is not None or p4info is not None or entries is not None or not controller:
         if strategy != "all-path":

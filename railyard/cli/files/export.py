@@ -56,7 +56,7 @@ def export(
     if name == "msccl":
         text = _msccl(file_of(Path(what)), variant)
     elif name in EXPORTS:
-        text = EXPORTS[name](fabric_of(what, dims, param or ()))
+        text = EXPORTS[name](fabric_of(what, dims, param))
     else:
         raise FormatError(
             f"the format {name!r} is unknown", remedy=f"give {', '.join(EXPORTS)}, msccl or chakra"

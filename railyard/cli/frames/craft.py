@@ -183,7 +183,7 @@ def craft(
 
     if ack and notice:
         refuse("--ack", "a frame is an acknowledgement or a notice; leave out --ack or --notice")
-    fabric = fabric_of(topology, dims, param or ())
+    fabric = fabric_of(topology, dims, param)
     if not at and source not in {end.node for end in fabric.host_ends().values() if end.port == HOST_PORT}:
         last = max(port.number for port in fabric.node(source).ports)
         refuse(

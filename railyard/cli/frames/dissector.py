@@ -28,5 +28,5 @@ def dissector(
     """Print a Wireshark dissector, in Lua, for the headers of frames on links."""
     from emulation.traffic.frames.dissector import dissector as lua
 
-    nodes = fabric_of(topology, dims, param or ()).nodes if topology else ()
+    nodes = fabric_of(topology, dims, param).nodes if topology else ()
     print(lua({node.address: node.name for node in nodes}), end="")

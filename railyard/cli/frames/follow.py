@@ -73,7 +73,7 @@ def follow(
     from harness.frames.capture import read_frame, write_capture
     from harness.frames.journey_capture import journey_records
 
-    fabric = fabric_of(topology, dims, param or ())
+    fabric = fabric_of(topology, dims, param)
     frame = read_frame(capture, number)
     entry = entry_of(fabric, at)
     plan = make_plan(fabric, scheme=scheme, strategy=strategy, rules=rules)
