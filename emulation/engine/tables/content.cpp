@@ -154,7 +154,7 @@ void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent
         if (count_ == kMostRuns) return;
         at += static_cast<unsigned>(std::countr_zero(differing >> at));
         const auto length = static_cast<unsigned>(std::countr_one(differing >> at));
-        runs_[count_++] = {at - placed, low_mask(length) << placed};
+        runs_[count_++] = {at - placed, static_cast<std::uint32_t>(low_mask(length) << placed)};
         placed += length;
         at += length;
     }

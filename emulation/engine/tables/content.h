@@ -61,8 +61,7 @@ class PackedRows {
    public:
     // A run of adjacent key bits in the index: `key >> shift & mask` puts them at their index position.
     struct Run {
-        unsigned shift;
-        std::uint64_t mask;
+        std::uint32_t shift, mask;
 
         bool operator==(const Run&) const = default;
     };
@@ -135,10 +134,10 @@ struct alignas(64) TableContent {
 
     // What lookups read comes first, in few lines of the cache.
     const TableLayout* layout;
+    PackedRows packed;  // replaces `direct` and `exact` in lookups unless empty
     // Row of each entry: index in TableLayout::then, key, parameters.
     std::vector<std::uint64_t> rows;
     PackedPrefixes prefixes;         // replaces `levels` in lookups unless empty
-    PackedRows packed;               // replaces `direct` and `exact` in lookups unless empty
     std::size_t live = 0;            // number of entries
     std::vector<EntryIndex> direct;  // by key
     Index<Action> default_action;
