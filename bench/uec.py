@@ -43,7 +43,7 @@ Times = tuple[float, float]
 
 
 def ready_of(plan: Path, experiment: str, folder: Path) -> Prepared:
-    """Return an experiment of a plan as a planned scenario, written to `folder`; ValueError if there is none."""
+    """Return an experiment of a plan as a planned scenario, written to `folder`; ValueError without it."""
     imported = next((each for each in read_plan(plan) if each.name.partition("-")[2] == experiment), None)
     if imported is None:
         raise ValueError(f"{plan} has no experiment {experiment!r}")
