@@ -20,7 +20,7 @@ void require(bool holds) {
 }  // namespace
 
 Drive::Drive(FuzzedDataProvider& in, const Programs& programs)
-    : in_(in), programs_(programs), switch_("fuzzed", 510, pool_, shares_) {
+    : in_(in), programs_(programs), switch_("fuzzed", Port(510), pool_, shares_) {
     if (in_.ConsumeBool()) switch_.set_log([this](const std::string& line) { logged_ += line.size(); });
     configure();
 }
@@ -58,11 +58,11 @@ void Drive::run(unsigned most) {
     waiting_.clear();
 }
 
-std::uint32_t Drive::port() {
+Port Drive::port() {
     switch (in_.ConsumeIntegralInRange(0, 7)) {
-        case 0: return in_.ConsumeIntegral<std::uint32_t>();
-        case 1: return in_.PickValueInArray<std::uint32_t>({510, 511, 512, 65535});
-        default: return in_.ConsumeIntegralInRange<std::uint32_t>(0, 8);
+        case 0: return Port(in_.ConsumeIntegral<std::uint32_t>());
+        case 1: return Port(in_.PickValueInArray<std::uint32_t>({510, 511, 512, 65535}));
+        default: return Port(in_.ConsumeIntegralInRange<std::uint32_t>(0, 8));
     }
 }
 

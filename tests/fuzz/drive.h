@@ -35,7 +35,7 @@ class Drive {
 
     const Program& program() const { return *switch_.program(); }
     std::size_t below(std::size_t count) { return in_.ConsumeIntegralInRange<std::size_t>(0, count - 1); }
-    std::uint32_t port();
+    Port port();
     std::vector<std::uint64_t> value(unsigned bits, Slot slot);
     std::vector<MatchValue> match(const TableSpec& table);
     std::vector<std::uint64_t> parameters(Index<Action> action);

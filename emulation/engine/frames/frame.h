@@ -16,6 +16,7 @@
 #include "frames/pages.h"
 #include "index.h"
 #include "invariant.h"
+#include "units.h"
 
 namespace railyard {
 
@@ -29,7 +30,7 @@ struct Held {
     Index<Channel> channel;  // none: the frame occupies no buffer
     std::uint32_t bytes = 0;
     Index<Share> share;  // shared by the frame's copies; none: the frame has no copies
-    std::uint8_t vl = 0;
+    Lane lane;
 };
 
 // Work that a frame and all its copies may still cause in a switch. It stops programs and entries that would
@@ -114,7 +115,8 @@ struct alignas(64) Frame {  // a cache line
     // beginning of the payload.
     std::uint32_t start = 0, length = 0, stored = 0;
     std::uint16_t size_class = 0;
-    std::uint8_t vl = 0;
+    // Number of the priority that a switch has given the frame, or on a channel of the lane. See priority().
+    std::uint8_t level = 0;
     bool pending : 1 = false;     // waits for its egress pass, with the state in `phv`
     bool controlled : 1 = false;  // sent by the control plane, or a copy of such a frame
     bool lost : 1 = false;        // lost on the wire: dropped at arrival
@@ -127,6 +129,11 @@ struct alignas(64) Frame {  // a cache line
 
     std::uint8_t* data() { return buffer + start; }
     const std::uint8_t* data() const { return buffer + start; }
+    // A frame that leaves a switch has a priority; a frame that enters a channel, a lane.
+    Priority priority() const { return Priority(level); }
+    void set_priority(Priority priority) { level = priority.value(); }
+    Lane lane() const { return Lane(level); }
+    void set_lane(Lane lane) { level = lane.value(); }
     std::uint8_t byte(std::uint32_t at) const {
         ASSERT(at < length && (at < stored || payload != nullptr));
         return at < stored ? data()[at] : payload->bytes[at - stored];
@@ -184,7 +191,7 @@ class FramePool {
         frame->start = Frame::kHeadroom;
         frame->length = frame->stored = static_cast<std::uint32_t>(length);
         frame->held = {};
-        frame->vl = 0;
+        frame->level = 0;
         frame->pending = false;
         frame->controlled = false;
         frame->lost = false;

@@ -17,13 +17,13 @@ class RecentFrames {
     struct Item {
         std::uint64_t number = 0;  // count of frames put before
         Time time = 0;
-        int direction = 0;
+        Direction direction = Direction::Forward;
         std::string bytes;
     };
 
     explicit RecentFrames(std::size_t most) : items_(most) { ASSERT(most > 0); }
 
-    void put(Time time, int direction, std::string_view bytes) {
+    void put(Time time, Direction direction, std::string_view bytes) {
         Item& item = items_[count_ % items_.size()];
         ASSERT(count_ == 0 || time >= items_[(count_ - 1) % items_.size()].time);
         item.number = count_++;

@@ -9,7 +9,7 @@ namespace railyard {
 
 namespace {
 
-constexpr int kVlData = 0;
+constexpr Vl kVlData{0};
 
 }  // namespace
 

@@ -29,21 +29,21 @@ void Queues::hold(Partition& p, const Held& held, const Outputs& copies) {
     for (const Output& o : copies) o.frame->held = each;
 }
 
-// Run egress for the first frame of `vl`. Return false if the frame cannot be sent now: egress dropped it, or
-// it has grown beyond the VL's credits and waits for more (egress does not run again).
-bool Queues::dequeue(Partition& p, Index<Channel> index, std::size_t vl) {
+// Run egress for the first frame of `lane`. Return false if the frame cannot be sent now: egress dropped it,
+// or it has grown beyond the lane's credits and waits for more (egress does not run again).
+bool Queues::dequeue(Partition& p, Index<Channel> index, Lane lane) {
     Channel& c = parts_.links[index];
-    FrameHandle frame = c.take(vl);
+    FrameHandle frame = c.take(lane);
     ASSERT(frame->pending && frame->phv != nullptr && frame->phv->enqueued <= p.now);
     --p.waiting_frames;
     const QueueRecord record{frame->phv->enqueued, p.now, frame->phv->enqueue_depth,
-                             static_cast<std::uint32_t>(c.lanes[vl].queue.size())};
-    frame->vl = parts_.links.lanes.priority_of(frame->vl);
+                             static_cast<std::uint32_t>(c.lanes[lane].queue.size())};
+    frame->set_priority(parts_.links.lanes.priority_of(frame->lane()));
     frame = egress(p, std::move(frame), c.from_switch, c.from_port, record);
     if (frame == nullptr) return false;
-    frame->vl = static_cast<std::uint8_t>(vl);
+    frame->set_lane(lane);
     if (c.lossless()) c.check_fits(*frame);
-    const bool fits = !c.lossless() || c.lanes[vl].credits >= frame->length;
+    const bool fits = !c.lossless() || c.lanes[lane].credits >= frame->length;
     c.put_back(std::move(frame));
     ++p.waiting_frames;
     return fits;
@@ -51,7 +51,7 @@ bool Queues::dequeue(Partition& p, Index<Channel> index, std::size_t vl) {
 
 // Run egress; return the frame that leaves by `port`, or null. Clones and recirculated frames go to the
 // queues of their own ports.
-FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
+FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port,
                            const QueueRecord& record) {
     Switch& sw = *parts_.switches[switch_index];
     const Held held = std::exchange(frame->held, Held{});

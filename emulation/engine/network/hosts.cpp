@@ -62,21 +62,21 @@ void Hosts::act(Partition& p, Index<Host> host, Actions& actions) {
     p.departures = std::move(actions.departures);
 }
 
-void Hosts::send(Partition& p, Index<Host> host, FrameHandle frame, int vl) {
+void Hosts::send(Partition& p, Index<Host> host, FrameHandle frame, Vl vl) {
     const Host& h = hosts_.at(host);
     const auto lane = links_.lanes.of_vl(vl);
     if (!lane)
-        throw std::invalid_argument("host " + std::to_string(host.at()) + ": VL " + std::to_string(vl) +
+        throw std::invalid_argument("host " + std::to_string(host.at()) + ": VL " + to_string(vl) +
                                     " is not between 0 and " + std::to_string(links_.lanes.vls().size() - 1));
     if (cna24_) to_cna24(*frame);
-    frame->vl = *lane;
+    frame->set_lane(*lane);
     queues_.enqueue(p, h.out, std::move(frame), true);
 }
 
 void Hosts::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
     ASSERT(hosts_[host].partition == &p);
     queues_.release(p, std::exchange(frame->held, Held{}), p.now);
-    if (bin_ > 0 && frame->vl < bin_vls_) {
+    if (bin_ > 0 && frame->lane().value() < bin_vls_) {
         const auto bin = static_cast<std::size_t>(p.now / bin_);
         if (p.bins.size() <= bin) p.bins.resize(bin + 1, 0);
         p.bins[bin] += frame->length;

@@ -51,7 +51,7 @@ class Hosts {
     void start(Partition& p, Index<Host> host);
     // Carry out an application's actions.
     void act(Partition& p, Index<Host> host, Actions& actions);
-    void send(Partition& p, Index<Host> host, FrameHandle frame, int vl);
+    void send(Partition& p, Index<Host> host, FrameHandle frame, Vl vl);
     void deliver(Partition& p, FrameHandle frame, Index<Host> host);
     void on_timer(Partition& p, Index<Host> host);
     // Replace the earlier deadline of the host.

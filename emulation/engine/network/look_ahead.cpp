@@ -7,7 +7,7 @@ namespace railyard {
 
 namespace {
 
-const Channel::Lane& next_lane(const Channel& c) {
+const Channel::LaneState& next_lane(const Channel& c) {
     return c.lanes[static_cast<std::size_t>(std::bit_width(c.ready)) - 1];
 }
 

@@ -28,7 +28,7 @@ Network::~Network() {
     hosts_.detach();  // frames of applications belong to this network's pool
 }
 
-Index<Switch> Network::add_switch(const std::string& name, std::uint32_t cpu_port, std::uint32_t partition) {
+Index<Switch> Network::add_switch(const std::string& name, Port cpu_port, std::uint32_t partition) {
     const auto& partitions = timeline_.partitions();
     if (partition >= Timeline::kMostPartitions)
         throw std::invalid_argument("switch " + name + ": partition " + std::to_string(partition) +
@@ -49,18 +49,19 @@ Index<Switch> Network::add_switch(const std::string& name, std::uint32_t cpu_por
     return append(name, cpu_port, p.pool, p.programs);
 }
 
-Index<Link> Network::connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
-                             const LinkConfig& config, bool plugged, const LinkConfig& back) {
-    const Index<Link> link = links_.connect(switch_a, port_a, switch_b, port_b, config, plugged, back);
-    const auto& [ab, ba] = links_.at(link).channels;
-    windows_.cross(ab, *partition_of_[switch_a], *partition_of_[switch_b]);
-    windows_.cross(ba, *partition_of_[switch_b], *partition_of_[switch_a]);
+Index<Link> Network::connect(SwitchPort a, SwitchPort b, const LinkConfig& config, bool plugged,
+                             const LinkConfig& back) {
+    const Index<Link> link = links_.connect(a, b, config, plugged, back);
+    const ByDirection<Index<Channel>>& channels = links_.at(link).channels;
+    const Partition &from = *partition_of_[a.switch_index], &to = *partition_of_[b.switch_index];
+    windows_.cross(channels[Direction::Forward], from, to);
+    windows_.cross(channels[Direction::Backward], to, from);
     return link;
 }
 
-Index<Host> Network::attach_host(Index<Switch> switch_index, int port, const LinkConfig& config) {
+Index<Host> Network::attach_host(SwitchPort at, const LinkConfig& config) {
     const Index<Host> host = hosts_.next();
-    hosts_.add(links_.attach(host, switch_index, port, config), *partition_of_[switch_index]);
+    hosts_.add(links_.attach(host, at, config), *partition_of_[at.switch_index]);
     return host;
 }
 
@@ -74,9 +75,9 @@ Partition& Network::acted_on(Index<Switch> switch_index) {
     return timeline_.at_present(*partition_of_.at(switch_index));
 }
 
-const Channel& Network::host_channel(Index<Host> host, int direction) const {
+const Channel& Network::host_channel(Index<Host> host, Direction direction) const {
     const Host& h = hosts_.at(host);
-    return links_[direction == 0 ? h.out : h.in];
+    return links_[direction == Direction::Forward ? h.out : h.in];
 }
 
 std::vector<QueueDepth> Network::queue_depths() const {
@@ -95,9 +96,9 @@ void Network::set_channel(Index<Channel> index, bool up) {
     queues_.set_up(sender_of(links_[index]), index, up);
 }
 
-void Network::send_pause(Index<Link> link, int direction, bool stop) {
+void Network::send_pause(Index<Link> link, Direction direction, bool stop) {
     windows_.refuse_in_merge();
-    const Index<Channel> index = links_.at(link).channels.at(static_cast<std::size_t>(direction));
+    const Index<Channel> index = links_.at(link).channels[direction];
     const Channel& c = links_[index];
     if (!c.pausing) throw std::invalid_argument("the link has no priority flow control");
     if (stop) storms_.insert(index.at());
@@ -112,7 +113,7 @@ void Network::set_link(Index<Link> link, bool up) {
         if (c.up == up) continue;
         if (up) links_.check_plugged(index);
         set_channel(index, up);
-        control_.push_back({ControlItem::Kind::Port, now(), c.from_switch, c.from_port, up, {}});
+        control_.push_back({ControlItem::Kind::Port, now(), c.from_switch, c.from_port.value(), up, {}});
     }
 }
 
@@ -123,7 +124,7 @@ void Network::set_host_link(Index<Host> host, bool up) {
     if (in.up == up) return;
     set_channel(h.out, up);
     set_channel(h.in, up);
-    control_.push_back({ControlItem::Kind::Port, now(), in.from_switch, in.from_port, up, {}});
+    control_.push_back({ControlItem::Kind::Port, now(), in.from_switch, in.from_port.value(), up, {}});
 }
 
 void Network::set_application(Index<Host> host, std::shared_ptr<Application> application) {
@@ -135,7 +136,7 @@ void Network::start(Index<Host> host) { hosts_.start(acted_on(host), host); }
 
 void Network::act(Index<Host> host, Actions& actions) { hosts_.act(acted_on(host), host, actions); }
 
-void Network::send(Index<Host> host, std::string_view bytes, int vl) {
+void Network::send(Index<Host> host, std::string_view bytes, Vl vl) {
     Partition& p = acted_on(host);
     hosts_.send(p, host, p.pool.acquire(bytes.data(), bytes.size()), vl);
 }

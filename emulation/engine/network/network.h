@@ -31,20 +31,19 @@ class Network : public SwitchSet {
     Network();
     ~Network() override;
 
-    Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) override {
+    Index<Switch> add_switch(const std::string& name, Port cpu_port) override {
         return add_switch(name, cpu_port, 0);
     }
     // Add a switch to a partition, and the partition if it is new. invalid_argument if the partition is new
     // and an event has been created already.
-    Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port, std::uint32_t partition);
-    Index<Link> connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
-                        const LinkConfig& config, bool plugged = true) {
-        return connect(switch_a, port_a, switch_b, port_b, config, plugged, config);
+    Index<Switch> add_switch(const std::string& name, Port cpu_port, std::uint32_t partition);
+    Index<Link> connect(SwitchPort a, SwitchPort b, const LinkConfig& config, bool plugged = true) {
+        return connect(a, b, config, plugged, config);
     }
-    // `config` holds from `switch_a` to `switch_b`, `back` for the other direction.
-    Index<Link> connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
-                        const LinkConfig& config, bool plugged, const LinkConfig& back);
-    Index<Host> attach_host(Index<Switch> switch_index, int port, const LinkConfig& config);
+    // `config` holds from `a` to `b`, `back` for the other direction.
+    Index<Link> connect(SwitchPort a, SwitchPort b, const LinkConfig& config, bool plugged,
+                        const LinkConfig& back);
+    Index<Host> attach_host(SwitchPort at, const LinkConfig& config);
 
     // Links and hosts, for changes by the control plane. PartitionError while a window is merged.
     [[nodiscard]] Links& links() {
@@ -56,18 +55,18 @@ class Network : public SwitchSet {
         windows_.refuse_in_merge();
         return hosts_;
     }
-    [[nodiscard]] const Channel& host_channel(Index<Host> host, int direction) const;  // 0: from the host
+    [[nodiscard]] const Channel& host_channel(Index<Host> host, Direction direction) const;
     void set_link(Index<Link> link, bool up);
     // Send a pause frame on a direction, which stops all classes or lets them continue. While a direction is
     // stopped this way, run() reports no deadlock. std::invalid_argument without priority flow control.
-    void send_pause(Index<Link> link, int direction, bool stop);
+    void send_pause(Index<Link> link, Direction direction, bool stop);
     void set_host_link(Index<Host> host, bool up);
 
     // Replace the application of a host; null: none. Its first event is `start`.
     void set_application(Index<Host> host, std::shared_ptr<Application> application);
     void start(Index<Host> host);
     void act(Index<Host> host, Actions& actions);
-    void send(Index<Host> host, std::string_view bytes, int vl);
+    void send(Index<Host> host, std::string_view bytes, Vl vl);
     void set_timer(Index<Host> host, Time deadline);
     void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
     void alarm(Time time, std::int64_t token);

@@ -28,27 +28,27 @@ void Queues::wake(Partition& p, Channel& c, Index<Channel> index, Time time) {
 
 void Queues::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool at_once) {
     Channel& c = parts_.links[index];
-    ASSERT(frame->vl < kVls && !frame->lost);
-    fetch(&c.lanes[frame->vl]);
+    ASSERT(frame->lane().value() < kVls && !frame->lost);
+    fetch(&c.lanes[frame->lane()]);
     fetch_lines(&c, Channel::kHotLines);
     if (c.crossing && p.in_window()) [[unlikely]]
         parts_.windows.status(c.crossing);
     if (at_once && !frame->pending && c.passes(*frame, p.now)) {
-        const std::size_t vl = frame->vl;
-        transmit(p, index, std::move(frame), vl);
+        const Lane lane = frame->lane();
+        transmit(p, index, std::move(frame), lane);
         return parts_.windows.note_status(p, c);
     }
     if (frame->pending && !c.admits(*frame)) [[unlikely]] {
         // The queue is full: run egress now, without a wait, so that the frame may be trimmed.
-        const auto depth = static_cast<std::uint32_t>(c.lanes[frame->vl].queue.size());
-        frame->vl = parts_.links.lanes.priority_of(frame->vl);
+        const auto depth = static_cast<std::uint32_t>(c.lanes[frame->lane()].queue.size());
+        frame->set_priority(parts_.links.lanes.priority_of(frame->lane()));
         frame = egress(p, std::move(frame), c.from_switch, c.from_port, {p.now, p.now, depth, depth});
         if (frame == nullptr) return;
-        frame->vl = parts_.links.lanes.of(*frame);
+        frame->set_lane(parts_.links.lanes.of(*frame));
     }
     if (frame->pending) {
         frame->phv->enqueued = p.now;
-        frame->phv->enqueue_depth = static_cast<std::uint32_t>(c.lanes[frame->vl].queue.size());
+        frame->phv->enqueue_depth = static_cast<std::uint32_t>(c.lanes[frame->lane()].queue.size());
     }
     if (!c.put(frame)) return discard(p, std::move(frame));
     ++p.waiting_frames;
@@ -82,18 +82,18 @@ void Queues::try_send(Partition& p, Index<Channel> index) {
         expire(p, c);
         if (pauses) {
             FrameHandle frame = c.pauses->frames.pop_front();
-            const std::size_t vl = frame->vl;
-            transmit(p, index, std::move(frame), vl);
+            const Lane lane = frame->lane();
+            transmit(p, index, std::move(frame), lane);
             if (c.waiting > 0 || !c.pauses->frames.empty()) wake(p, c, index, c.busy_until);
             return;
         }
     }
     c.collect(p.now);
-    while (const std::optional<std::size_t> vl = c.next()) {
-        if (c.lanes[*vl].queue.front()->pending && !dequeue(p, index, *vl)) continue;
+    while (const std::optional<Lane> lane = c.next()) {
+        if (c.lanes[*lane].queue.front()->pending && !dequeue(p, index, *lane)) continue;
         --p.waiting_frames;
         ASSERT(p.waiting_frames >= 0);
-        transmit(p, index, c.take(*vl), *vl);
+        transmit(p, index, c.take(*lane), *lane);
         parts_.windows.note_status(p, c);
         if (c.waiting > 0) wake(p, c, index, c.busy_until);
         return;
@@ -109,19 +109,19 @@ void Queues::try_send(Partition& p, Index<Channel> index) {
     else if (merged) p.note({.kind = Effect::Kind::Blocked, .crossing = c.crossing});
 }
 
-void Queues::transmit(Partition& p, Index<Channel> index, FrameHandle frame, std::size_t vl) {
+void Queues::transmit(Partition& p, Index<Channel> index, FrameHandle frame, Lane lane) {
     Channel& c = parts_.links[index];
     ASSERT(!frame->pending && !frame->lost);
     const Held held = std::exchange(frame->held, Held{});
     if (c.crossing) [[unlikely]] {
         frame->join();  // the payload may refer to an array of this partition
         if (p.in_window()) {
-            const Time end = c.send(std::move(frame), vl, p.now, parts_.windows[c.crossing].sent);
+            const Time end = c.send(std::move(frame), lane, p.now, parts_.windows[c.crossing].sent);
             release(p, held, end);
             return p.note({.kind = Effect::Kind::Sent, .crossing = c.crossing});
         }
     }
-    const Time end = c.send(std::move(frame), vl, p.now, c.flying);
+    const Time end = c.send(std::move(frame), lane, p.now, c.flying);
     release(p, held, end);
     if (c.flying.size() == 1)
         Timeline::push(parts_.windows.receiver_of(c, p), c.flying.front().arrival, EventKind::Arrive, index);
@@ -139,15 +139,15 @@ void Queues::release(Partition& p, const Held& held, Time when) {
     const Index<Channel> index = parts_.links.buffer_of(held);
     Channel& c = parts_.links[index];
     if (c.pausing) [[unlikely]] {
-        c.pauses->free(held.vl, held.bytes);
+        c.pauses->free(held.lane, held.bytes);
         return order(p, index);
     }
     ASSERT(c.lossless() && when >= p.now);
     if (c.crossing && p.in_window()) [[unlikely]] {
-        ASSERT(c.lanes[held.vl].held >= held.bytes);
-        c.lanes[held.vl].held -= held.bytes;
+        ASSERT(c.lanes[held.lane].held >= held.bytes);
+        c.lanes[held.lane].held -= held.bytes;
         return p.note({.kind = Effect::Kind::Returned,
-                       .vl = held.vl,
+                       .lane = held.lane,
                        .value = held.bytes,
                        .crossing = c.crossing,
                        .time = when + c.config.delay});
@@ -178,9 +178,9 @@ void Queues::on_arrival(Partition& p, Index<Channel> index) {
     if (c.pausing && !frame->lost && pause(p, index, *frame)) [[unlikely]]
         return;
     if (c.lossless()) {
-        frame->held = {.channel = index, .bytes = frame->length, .share = {}, .vl = frame->vl};
-        c.lanes[frame->vl].held += frame->length;
-        ASSERT(c.lanes[frame->vl].held <= c.config.credit_bytes || c.instrumented || c.crossing);
+        frame->held = {.channel = index, .bytes = frame->length, .share = {}, .lane = frame->lane()};
+        c.lanes[frame->lane()].held += frame->length;
+        ASSERT(c.lanes[frame->lane()].held <= c.config.credit_bytes || c.instrumented || c.crossing);
     }
     if (frame->lost) [[unlikely]]
         return discard(p, std::move(frame));  // its credits return as for a received frame
@@ -188,7 +188,7 @@ void Queues::on_arrival(Partition& p, Index<Channel> index) {
     else receive(p, std::move(frame), c.to_switch, c.to_port);
 }
 
-void Queues::receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port) {
+void Queues::receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port) {
     Switch& sw = *parts_.switches[switch_index];
     ++p.hops;
     // The switch knows no receive buffers: the buffer is freed here or passes to the frames that leave.
@@ -208,16 +208,17 @@ void Queues::receive(Partition& p, FrameHandle frame, Index<Switch> switch_index
     for (Output& o : p.out) forward(p, std::move(o.frame), switch_index, o.port);
 }
 
-void Queues::forward(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
-                     bool at_once) {
+void Queues::forward(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port, bool at_once) {
     const bool to_cpu = port == parts_.switches[switch_index]->cpu_port();
     const auto& ports = parts_.links.out_of(switch_index);
-    if (!to_cpu && port < ports.size() && ports[port] && frame->vl < kPriorities) {
+    if (!to_cpu && port.value() < ports.size() && ports[port.value()] &&
+        frame->priority().value() < kPriorities) {
         const Lanes& lanes = parts_.links.lanes;
-        frame->vl = frame->pending && lanes.doubled()
-                        ? lanes.of(frame->vl, parts_.switches[switch_index]->pending_bit(*frame, lanes.bit()))
-                        : lanes.of(*frame);
-        return enqueue(p, ports[port], std::move(frame), at_once);
+        frame->set_lane(
+            frame->pending && lanes.doubled()
+                ? lanes.of(frame->priority(), parts_.switches[switch_index]->pending_bit(*frame, lanes.bit()))
+                : lanes.of(*frame));
+        return enqueue(p, ports[port.value()], std::move(frame), at_once);
     }
     // The CPU port and ports without a link have no queue.
     if (frame->pending) frame = egress(p, std::move(frame), switch_index, port, {p.now, p.now, 0, 0});
@@ -251,7 +252,7 @@ void Queues::set_up(Partition& p, Index<Channel> index, bool up) {
 }
 
 Index<Channel> Queues::reverse_of(const Channel& c) const {
-    if (c.link) return parts_.links.at(c.link).channels[static_cast<std::size_t>(1 - c.direction)];
+    if (c.link) return parts_.links.at(c.link).channels[opposite(c.direction)];
     const Host& host = parts_.hosts[c.host];
     return c.to_switch ? host.in : host.out;
 }
@@ -267,9 +268,9 @@ bool Queues::pause(Partition& p, Index<Channel> index, Frame& frame) {
         if (paused.waiting > 0) wake(p, paused, back, std::max(p.now, paused.busy_until));
         return true;
     }
-    if (!c.to_switch || !c.pauses->covers(frame.vl)) return false;
-    if (!c.pauses->take(frame.vl, frame.length)) return true;
-    frame.held = {.channel = index, .bytes = frame.length, .share = {}, .vl = frame.vl};
+    if (!c.to_switch || !c.pauses->covers(frame.lane())) return false;
+    if (!c.pauses->take(frame.lane(), frame.length)) return true;
+    frame.held = {.channel = index, .bytes = frame.length, .share = {}, .lane = frame.lane()};
     order(p, index);
     return false;
 }
@@ -293,7 +294,7 @@ void Queues::send_order(Partition& p, Index<Channel> index, PauseOrder order) {
     Channel& c = parts_.links[index];
     if (!c.up) return;
     FrameHandle frame = pause_frame(p.pool, order);
-    frame->vl = kVls - 1;
+    frame->set_lane(Lane(kVls - 1));
     ++c.pauses->sent;
     c.pauses->frames.push_back(std::move(frame));
     wake(p, c, index, std::max(p.now, c.busy_until));
@@ -302,10 +303,11 @@ void Queues::send_order(Partition& p, Index<Channel> index, PauseOrder order) {
 // Drop the frames queued on lanes whose pause the watchdog has just ended.
 void Queues::expire(Partition& p, Channel& c) {
     const std::uint8_t ended = c.pauses->expire(p.now);
-    for (std::size_t vl = 0; ended != 0 && vl < kVls; ++vl) {
-        if ((ended >> Pauses::class_of(vl) & 1u) == 0 || !c.pauses->covers(vl)) continue;
-        while (!c.lanes[vl].queue.empty()) {
-            discard(p, c.take(vl));
+    for (std::size_t at = 0; ended != 0 && at < kVls; ++at) {
+        const Lane lane(at);
+        if ((ended >> Pauses::class_of(lane) & 1u) == 0 || !c.pauses->covers(lane)) continue;
+        while (!c.lanes[lane].queue.empty()) {
+            discard(p, c.take(lane));
             --p.waiting_frames;
             ++c.pauses->dropped;
         }

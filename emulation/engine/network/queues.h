@@ -40,7 +40,7 @@ class Queues {
     // Handle an event of kind Wake or Arrive.
     void on_wake(Partition& p, Index<Channel> index, Time time);
     void on_arrival(Partition& p, Index<Channel> index);
-    void receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port);
+    void receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port);
     // Free the receive buffer of a frame at `when`; a buffer shared by copies is freed with the last copy.
     void release(Partition& p, const Held& held, Time when);
     // Bring a channel up, or take it down and drop its frames; `p` is the partition of the sending end.
@@ -58,9 +58,8 @@ class Queues {
     void send_order(Partition& p, Index<Channel> index, PauseOrder order);
     void expire(Partition& p, Channel& c);
     [[nodiscard]] Index<Channel> reverse_of(const Channel& c) const;
-    void transmit(Partition& p, Index<Channel> index, FrameHandle frame, std::size_t vl);
-    void forward(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
-                 bool at_once = true);
+    void transmit(Partition& p, Index<Channel> index, FrameHandle frame, Lane lane);
+    void forward(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port, bool at_once = true);
     void discard(Partition& p, FrameHandle frame);
     void after_pass(Partition& p, Switch& sw, Index<Switch> index);
     void fail(Partition& p, Index<Switch> index, const std::exception& error);
@@ -68,8 +67,8 @@ class Queues {
 
     // departures.cpp: egress for programs that read queue metadata, and copies of a frame.
     static void hold(Partition& p, const Held& held, const Outputs& copies);
-    bool dequeue(Partition& p, Index<Channel> index, std::size_t vl);
-    FrameHandle egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
+    bool dequeue(Partition& p, Index<Channel> index, Lane lane);
+    FrameHandle egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port,
                        const QueueRecord& record);
 
     Parts parts_;

@@ -34,6 +34,23 @@ struct nanobind::detail::type_caster<railyard::Index<T>> {
     }
 };
 
+// Converts typed numbers to Python integers.
+template <typename Kind, typename T>
+struct nanobind::detail::type_caster<railyard::Number<Kind, T>> {
+    using Typed = railyard::Number<Kind, T>;
+    NB_TYPE_CASTER(Typed, const_name("int"))
+
+    bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
+        make_caster<T> number;
+        if (!number.from_python(source, flags, cleanup)) return false;
+        value = Typed(number.value);
+        return true;
+    }
+    static handle from_cpp(Typed number, rv_policy policy, cleanup_list* cleanup) noexcept {
+        return make_caster<T>::from_cpp(number.value(), policy, cleanup);
+    }
+};
+
 namespace railyard {
 
 namespace nb = nanobind;

@@ -22,7 +22,7 @@ void to_answer(const nb::object& output, Actions& actions) {
     for (const nb::handle item : nb::cast<nb::list>(pair[0])) {
         const nb::tuple frame_and_vl = nb::cast<nb::tuple>(item);
         const std::string_view bytes = view(nb::cast<nb::bytes>(frame_and_vl[0]));
-        actions.add(actions.pool.acquire(bytes.data(), bytes.size()), nb::cast<int>(frame_and_vl[1]));
+        actions.add(actions.pool.acquire(bytes.data(), bytes.size()), nb::cast<Vl>(frame_and_vl[1]));
     }
     actions.deadline.reset();
     if (!pair[1].is_none()) actions.deadline = nb::cast<Time>(pair[1]);

@@ -73,10 +73,21 @@ LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::
     return config;
 }
 
-nb::dict stats_of(const Channel& c, const std::vector<int>& vls) {
+// Return a direction of a link, 0 or 1. Error: exception for other numbers.
+template <typename Error>
+Direction direction_of(const Network& n, Index<Link> link, int number) {
+    if (number == 0 || number == 1) return static_cast<Direction>(number);
+    throw Error("link " + n.links().channel(link, Direction::Forward).name + " has no direction " +
+                std::to_string(number) + "; give 0 or 1");
+}
+
+// Return a port. Links shows numbers beyond the ports of a switch, negative ones among them.
+Port port_of(int number) { return Port(static_cast<std::uint32_t>(number)); }
+
+nb::dict stats_of(const Channel& c, const std::vector<Vl>& vls) {
     std::vector<std::uint64_t> by_vl(vls.size());
     for (std::size_t lane = 0; lane < vls.size(); ++lane)
-        by_vl[static_cast<std::size_t>(vls[lane])] = c.lanes[lane].sent;
+        by_vl[static_cast<std::size_t>(vls[lane].value())] = c.lanes[lane].sent;
     nb::dict d;
     d["frames"] = std::accumulate(by_vl.begin(), by_vl.end(), std::uint64_t{0});
     d["bytes"] = c.load.bytes;
@@ -98,7 +109,7 @@ nb::dict stats_of(const Channel& c, const std::vector<int>& vls) {
 void bind_time(nb::class_<Network, SwitchSet>& c) {
     c.def(
          "add_switch",
-         [](Network& n, const std::string& name, std::uint32_t cpu_port, std::uint32_t partition) {
+         [](Network& n, const std::string& name, Port cpu_port, std::uint32_t partition) {
              const SetLock lock(n);
              return n.add_switch(name, cpu_port, partition);
          },
@@ -160,7 +171,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                     link_config(rate, delay, credit, queue, scheduler, quanta, std::move(policy));
                 LinkConfig other = config;
                 if (back) other.policy = std::move(back);
-                return n.connect(a, pa, b, pb, config, plugged, other);
+                return n.connect({a, port_of(pa)}, {b, port_of(pb)}, config, plugged, other);
             },
             nb::arg("sw_a"), nb::arg("port_a"), nb::arg("sw_b"), nb::arg("port_b"), nb::arg("rate_bps"),
             nb::arg("delay_ps"), nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),
@@ -185,8 +196,8 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                std::int64_t queue, const std::string& scheduler,
                const std::optional<std::vector<std::int64_t>>& quanta,
                std::shared_ptr<const QueuePolicy> policy) {
-                return n.attach_host(
-                    sw, port, link_config(rate, delay, credit, queue, scheduler, quanta, std::move(policy)));
+                return n.attach_host({sw, port_of(port)}, link_config(rate, delay, credit, queue, scheduler,
+                                                                      quanta, std::move(policy)));
             },
             nb::arg("switch"), nb::arg("port"), nb::arg("rate_bps"), nb::arg("delay_ps"),
             nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),
@@ -202,7 +213,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "The other arguments are those of connect().")
         .def(
             "set_lanes",
-            [](Network& n, std::uint32_t bit, const std::vector<int>& vls) { n.links().lanes.set(bit, vls); },
+            [](Network& n, std::uint32_t bit, const std::vector<Vl>& vls) { n.links().lanes.set(bit, vls); },
             nb::arg("bit"), nb::arg("vls"),
             "Give every priority two lanes, each with a queue and credits of its own.\n"
             "\n"
@@ -239,7 +250,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "Carry out actions for a host: send the frames, and set the next deadline.")
         .def(
             "send",
-            [](Network& n, Index<Host> host, const nb::bytes& frame, int vl) {
+            [](Network& n, Index<Host> host, const nb::bytes& frame, Vl vl) {
                 n.send(host, view(frame), vl);
             },
             nb::sig("def send(self, host: int, frame: bytes, vl: int, /) -> None"),
@@ -255,7 +266,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
         .def(
             "send_pause",
             [](Network& n, Index<Link> link, int direction, bool stop) {
-                n.send_pause(link, direction, stop);
+                n.send_pause(link, direction_of<std::out_of_range>(n, link, direction), stop);
             },
             nb::sig("def send_pause(self, link: int, direction: int, stop: bool, /) -> None"),
             "Send a pause frame (IEEE 802.1Qbb) on a direction.\n"
@@ -275,7 +286,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "impair",
             [](Network& n, Index<Link> link, int direction, bool blocked, double loss,
                std::optional<std::int64_t> rate, Time delay) {
-                n.links().impair(link, direction,
+                n.links().impair(link, direction_of<std::out_of_range>(n, link, direction),
                                  {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
             },
             nb::arg("link"), nb::arg("direction"), nb::kw_only(), nb::arg("blocked") = false,
@@ -291,7 +302,9 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
         .def(
             "record",
             [](Network& n, Index<Link> link, const std::string& path, std::optional<int> direction) {
-                n.links().record(link, direction, path);
+                std::optional<Direction> one;
+                if (direction) one = direction_of<std::invalid_argument>(n, link, *direction);
+                n.links().record(link, one, path);
             },
             nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none(),
             "Record the frames of a link in a PCAP file, each at the beginning of its transmission.\n"
@@ -308,7 +321,8 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             [](const Network& n, Index<Link> link) {
                 nb::list out;
                 for (const RecentFrames::Item& item : n.links().recent(link))
-                    out.append(nb::make_tuple(item.number, item.time, item.direction, to_bytes(item.bytes)));
+                    out.append(nb::make_tuple(item.number, item.time, static_cast<int>(item.direction),
+                                              to_bytes(item.bytes)));
                 return out;
             },
             nb::sig("def recent(self, link: int, /) -> list[tuple[int, int, int, bytes]]"),
@@ -355,14 +369,16 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
         .def(
             "link_stats",
             [](const Network& n, Index<Link> link, int direction) {
-                return stats_of(n.links().channel(link, direction), n.links().lanes.vls());
+                return stats_of(n.links().channel(link, direction_of<std::out_of_range>(n, link, direction)),
+                                n.links().lanes.vls());
             },
             nb::sig("def link_stats(self, link: int, direction: int, /) -> dict[str, typing.Any]"),
             "Return the counts of a direction of a link.")
         .def(
             "host_stats",
             [](const Network& n, Index<Host> host, int direction) {
-                return stats_of(n.host_channel(host, direction), n.links().lanes.vls());
+                const Direction way = direction == 0 ? Direction::Forward : Direction::Backward;
+                return stats_of(n.host_channel(host, way), n.links().lanes.vls());
             },
             nb::sig("def host_stats(self, host: int, direction: int, /) -> dict[str, typing.Any]"),
             "Return the counts of a direction of a host's link; 0: from the host, 1: to the host.")
@@ -402,7 +418,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
         .def(
             "queued_by_vl",
             [](const Network& n, Index<Link> link, int direction) {
-                return n.links().queued_by_vl(link, direction);
+                return n.links().queued_by_vl(link, direction_of<std::out_of_range>(n, link, direction));
             },
             nb::sig("def queued_by_vl(self, link: int, direction: int, /) -> list[int]"),
             "Return the bytes that wait to be sent on a direction, by VL.")
@@ -411,7 +427,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             [](Network& n) {
                 nb::list out;
                 for (const auto& w : n.deadlock())
-                    out.append(w.link ? nb::make_tuple(w.link, w.direction, w.vl)
+                    out.append(w.link ? nb::make_tuple(w.link, static_cast<int>(w.direction), w.vl)
                                       : nb::make_tuple(w.link, w.host, w.vl));
                 return out;
             },
@@ -437,7 +453,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "Return the sum of delivered_bins().")
         .def(
             "process",
-            [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
+            [](Network& n, Index<Switch> sw, Port port, const nb::bytes& frame) {
                 nb::list out;
                 for (const auto& [egress, bytes] : process(n, sw, port, view(frame)))
                     out.append(nb::make_tuple(egress, to_bytes(bytes)));
@@ -447,7 +463,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "Return (egress port, frame) of each frame that a switch sends for a frame on an ingress port.")
         .def(
             "trace",
-            [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
+            [](Network& n, Index<Switch> sw, Port port, const nb::bytes& frame) {
                 const LockedSwitch s(n, sw);
                 if (!s.program().traced)
                     throw std::invalid_argument(
@@ -467,7 +483,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "values. ValueError if the switch's program is not traced.")
         .def(
             "bench",
-            [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count,
+            [](Network& n, Index<Switch> sw, Port port, const nb::bytes& frame, std::uint64_t count,
                bool copy_only) { return bench(n, sw, port, view(frame), count, copy_only); },
             nb::arg("switch"), nb::arg("port"), nb::arg("frame"), nb::arg("count"),
             nb::arg("copy_only") = false,
@@ -504,11 +520,11 @@ void bind_network(nb::module_& m) {
                                                 std::to_string(queues.size()) + " queues and " +
                                                 std::to_string(trimmed.size()) + " lanes");
                 new (self) QueuePolicy;
-                for (std::size_t vl = 0; vl < kVls; ++vl) {
-                    const auto& [bytes, frames, trims] = queues[vl];
-                    self->queues[vl] = {bytes, frames, trims};
+                for (std::size_t lane = 0; lane < kVls; ++lane) {
+                    const auto& [bytes, frames, trims] = queues[lane];
+                    self->queues[lane] = {bytes, frames, trims};
                 }
-                self->trimmed = {trimmed[0], trimmed[1]};
+                self->trimmed = {Lane(trimmed[0]), Lane(trimmed[1])};
                 if (!pauses) return;
                 const auto& [xoff, xon, headroom, watchdog, restore, lanes] = *pauses;
                 if (xon < 0 || xon > xoff || headroom < 0 || watchdog < 0 || restore < 0)

@@ -24,7 +24,7 @@ Config from_config(const std::optional<MeterConfig>& c) {
     return std::tuple{c->committed_rate, c->committed_burst, c->peak_rate, c->peak_burst};
 }
 
-std::vector<Replica> to_replicas(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs) {
+std::vector<Replica> to_replicas(const std::vector<std::pair<Port, std::uint32_t>>& pairs) {
     std::vector<Replica> out;
     out.reserve(pairs.size());
     for (const auto& [port, rid] : pairs) out.push_back({port, rid});
@@ -181,7 +181,7 @@ void bind_state(nb::class_<SwitchSet>& c) {
     c.def(
          "multicast_set",
          [](SwitchSet& n, Index<Switch> sw, std::uint32_t group,
-            const std::vector<std::pair<std::uint32_t, std::uint32_t>>& replicas) {
+            const std::vector<std::pair<Port, std::uint32_t>>& replicas) {
              LockedSwitch(n, sw)->set_multicast(group, to_replicas(replicas));
          },
          nb::sig(
@@ -196,7 +196,7 @@ void bind_state(nb::class_<SwitchSet>& c) {
         .def(
             "clone_set",
             [](SwitchSet& n, Index<Switch> sw, std::uint32_t session,
-               const std::vector<std::pair<std::uint32_t, std::uint32_t>>& replicas, std::uint32_t truncate) {
+               const std::vector<std::pair<Port, std::uint32_t>>& replicas, std::uint32_t truncate) {
                 LockedSwitch(n, sw)->set_clone(session, to_replicas(replicas), truncate);
             },
             nb::arg("switch"), nb::arg("session"), nb::arg("replicas"), nb::arg("truncate_bytes") = 0,

@@ -11,7 +11,7 @@ namespace {
 
 // Return the processor seconds of running a frame `count` times up to each stage. The time of a stage
 // includes the earlier stages.
-std::vector<double> profile(SwitchSet& set, Index<Switch> sw, std::uint32_t port, std::string_view bytes,
+std::vector<double> profile(SwitchSet& set, Index<Switch> sw, Port port, std::string_view bytes,
                             std::uint64_t count) {
     const LockedSwitch s(set, sw);
     (void)s.program();
@@ -45,7 +45,7 @@ void bind_switches(nb::module_& m) {
     switches
         .def(
             "add_switch",
-            [](SwitchSet& n, const std::string& name, std::uint32_t cpu_port) {
+            [](SwitchSet& n, const std::string& name, Port cpu_port) {
                 const SetLock lock(n);
                 return n.add_switch(name, cpu_port);
             },
@@ -79,8 +79,9 @@ void bind_switches(nb::module_& m) {
             nb::sig("def packet_out(self, switch: int, frame: bytes, /) -> None"))
         .def(
             "profile",
-            [](SwitchSet& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame,
-               std::uint64_t count) { return profile(n, sw, port, view(frame), count); },
+            [](SwitchSet& n, Index<Switch> sw, Port port, const nb::bytes& frame, std::uint64_t count) {
+                return profile(n, sw, port, view(frame), count);
+            },
             nb::sig("def profile(self, switch: int, port: int, frame: bytes, count: int, /) -> list[float]"),
             "Return the processor seconds of running a frame `count` times up to each stage.\n"
             "\n"

@@ -211,7 +211,7 @@ void bind_wire(nb::module_& m) {
         .def("up", &Wire::up, nb::arg("switch"), nb::arg("port"), nb::call_guard<nb::gil_scoped_release>())
         .def(
             "stats",
-            [](Wire& w, Index<Switch> sw, std::uint32_t port) {
+            [](Wire& w, Index<Switch> sw, Port port) {
                 const WireStats stats = [&] {
                     const nb::gil_scoped_release others_may_run;
                     return w.stats(sw, port);

@@ -19,20 +19,20 @@ Copies copies(const Outputs& out) {
 
 }  // namespace
 
-Copies process(SwitchSet& set, Index<Switch> switch_index, std::uint32_t port, std::string_view bytes) {
+Copies process(SwitchSet& set, Index<Switch> switch_index, Port port, std::string_view bytes) {
     Outputs out;
     set.switch_at(switch_index).process(frame_of(set, bytes), port, set.now(), out);
     return copies(out);
 }
 
-Copies trace(SwitchSet& set, Index<Switch> switch_index, std::uint32_t port, std::string_view bytes,
+Copies trace(SwitchSet& set, Index<Switch> switch_index, Port port, std::string_view bytes,
              std::vector<TraceStep>& steps) {
     Outputs out;
     set.switch_at(switch_index).trace(frame_of(set, bytes), port, set.now(), out, steps);
     return copies(out);
 }
 
-double bench(SwitchSet& set, Index<Switch> switch_index, std::uint32_t port, std::string_view bytes,
+double bench(SwitchSet& set, Index<Switch> switch_index, Port port, std::string_view bytes,
              std::uint64_t count, bool copy_only) {
     Switch& sw = set.switch_at(switch_index);
     const auto seconds = [] {
@@ -44,7 +44,7 @@ double bench(SwitchSet& set, Index<Switch> switch_index, std::uint32_t port, std
     const double start = seconds();
     for (std::uint64_t i = 0; i < count; ++i) {
         FrameHandle frame = frame_of(set, bytes);
-        if (copy_only) out.push_back({0, std::move(frame)});
+        if (copy_only) out.push_back({Port(), std::move(frame)});
         else sw.process(std::move(frame), port, set.now(), out);
         out.clear();
     }

@@ -13,15 +13,14 @@
 namespace railyard {
 
 // Pairs of egress port and bytes of the frames that leave.
-using Copies = std::vector<std::pair<std::uint32_t, std::string>>;
+using Copies = std::vector<std::pair<Port, std::string>>;
 
-[[nodiscard]] Copies process(SwitchSet& set, Index<Switch> switch_index, std::uint32_t port,
-                             std::string_view bytes);
+[[nodiscard]] Copies process(SwitchSet& set, Index<Switch> switch_index, Port port, std::string_view bytes);
 // Process a frame, and append the steps of a traced program to `steps`.
-[[nodiscard]] Copies trace(SwitchSet& set, Index<Switch> switch_index, std::uint32_t port,
-                           std::string_view bytes, std::vector<TraceStep>& steps);
+[[nodiscard]] Copies trace(SwitchSet& set, Index<Switch> switch_index, Port port, std::string_view bytes,
+                           std::vector<TraceStep>& steps);
 // Return the processor seconds of processing a frame `count` times. copy_only: only copy it, as a baseline.
-[[nodiscard]] double bench(SwitchSet& set, Index<Switch> switch_index, std::uint32_t port,
-                           std::string_view bytes, std::uint64_t count, bool copy_only);
+[[nodiscard]] double bench(SwitchSet& set, Index<Switch> switch_index, Port port, std::string_view bytes,
+                           std::uint64_t count, bool copy_only);
 
 }  // namespace railyard

@@ -27,7 +27,8 @@ struct Digest {
 
 // Egress port and replication id of a copy by a multicast group or clone session.
 struct Replica {
-    std::uint32_t port, rid;
+    Port port;
+    std::uint32_t rid;
 };
 
 struct CloneSession {

@@ -3,7 +3,7 @@
 
 namespace railyard {
 
-Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool, ProgramShares& shares)
+Switch::Switch(std::string name, Port cpu_port, FramePool& pool, ProgramShares& shares)
     : cpu_port_(cpu_port), state_(std::move(name), pool), shares_(shares) {}
 
 void Switch::set_program(std::shared_ptr<const Program> program) {
@@ -62,15 +62,15 @@ Switch::Lease::~Lease() {
     owner_.share_->idle.push_back(std::move(traversal_));
 }
 
-void Switch::process(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out) {
+void Switch::process(FrameHandle frame, Port ingress_port, Time now, Outputs& out) {
     if (state_.program != nullptr) Lease(*this)->run(std::move(frame), ingress_port, now, out, false);
 }
 
-void Switch::ingress(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out) {
+void Switch::ingress(FrameHandle frame, Port ingress_port, Time now, Outputs& out) {
     if (state_.program != nullptr) Lease(*this)->run(std::move(frame), ingress_port, now, out, true);
 }
 
-void Switch::egress(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out) {
+void Switch::egress(FrameHandle frame, Port port, const QueueRecord& queue, Time now, Outputs& out) {
     // Frames of an earlier program are dropped.
     if (state_.program != nullptr && frame->pending && frame->phv->epoch == state_.epoch)
         Lease(*this)->run_egress(std::move(frame), port, queue, now, out);
@@ -106,7 +106,7 @@ bool Switch::pending_bit(const Frame& frame, std::uint32_t bit) const {
     return bit_of_byte(8 * std::uint64_t{frame.phv->parsed} + left);
 }
 
-void Switch::trace(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out,
+void Switch::trace(FrameHandle frame, Port ingress_port, Time now, Outputs& out,
                    std::vector<TraceStep>& steps) {
     struct Follow {
         Switch& owner;
@@ -116,7 +116,7 @@ void Switch::trace(FrameHandle frame, std::uint32_t ingress_port, Time now, Outp
     process(std::move(frame), ingress_port, now, out);
 }
 
-void Switch::run_to(Traversal::Part last, FrameHandle frame, std::uint32_t ingress_port) {
+void Switch::run_to(Traversal::Part last, FrameHandle frame, Port ingress_port) {
     Lease(*this)->run_to(last, *frame, ingress_port);
 }
 

@@ -18,35 +18,34 @@ namespace railyard {
 
 class Switch {
    public:
-    Switch(std::string name, std::uint32_t cpu_port, FramePool& pool, ProgramShares& shares);
+    Switch(std::string name, Port cpu_port, FramePool& pool, ProgramShares& shares);
 
     void set_program(std::shared_ptr<const Program> program);  // also clears all entries and state
     const Program* program() const { return state_.program.get(); }
     std::shared_ptr<const Program> shared_program() const { return state_.program; }
     const std::string& name() const { return state_.name; }
-    std::uint32_t cpu_port() const { return cpu_port_; }
+    Port cpu_port() const { return cpu_port_; }
 
     // Run a frame through parser, ingress, egress and deparser. Append each frame that leaves to `out`, with
-    // its vl from standard_metadata.priority. runtime_error if the program's assert fails or the frame
+    // its priority. runtime_error if the program's assert fails or the frame
     // exceeds its budget; the frame and its copies are then lost.
-    void process(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out);
+    void process(FrameHandle frame, Port ingress_port, Time now, Outputs& out);
 
     // process() in two steps, for programs that read queue metadata: ingress appends pending frames for
     // ports; egress runs once such a frame has left its queue, and appends the frame that leaves and further
     // pending frames.
     bool reads_queue() const { return state_.program != nullptr && state_.program->reads_queue; }
-    void ingress(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out);
-    void egress(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out);
+    void ingress(FrameHandle frame, Port ingress_port, Time now, Outputs& out);
+    void egress(FrameHandle frame, Port port, const QueueRecord& queue, Time now, Outputs& out);
     // Return a bit of the packet that a pending frame would be without egress, counted from the most
     // significant bit of its first byte. The headers of a pending frame are fields, not yet bytes.
     [[nodiscard]] bool pending_bit(const Frame& frame, std::uint32_t bit) const;
 
     // Run process(), and append a step for each note of a traced program to `steps`.
-    void trace(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out,
-               std::vector<TraceStep>& steps);
+    void trace(FrameHandle frame, Port ingress_port, Time now, Outputs& out, std::vector<TraceStep>& steps);
 
     // Run a frame up to stage `last`, without copies, to profile the stages.
-    void run_to(Traversal::Part last, FrameHandle frame, std::uint32_t ingress_port);
+    void run_to(Traversal::Part last, FrameHandle frame, Port ingress_port);
 
     // Pending digests, oldest first; the caller clears the list.
     std::vector<Digest>& digests() { return state_.digests; }
@@ -115,7 +114,7 @@ class Switch {
 
     // Members that every frame needs come first, in few lines of the cache.
     alignas(64) std::shared_ptr<ProgramShare> share_;  // null without a program
-    std::uint32_t cpu_port_;
+    Port cpu_port_;
     unsigned leased_ = 0;
     std::uint16_t looked_up_ = 0;  // Program::looked_up
     bool changed_ = false;         // is in ProgramShares::changed

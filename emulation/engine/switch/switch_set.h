@@ -48,7 +48,7 @@ class SwitchSet {
     SwitchSet(const SwitchSet&) = delete;  // switches refer to the pool
     virtual ~SwitchSet() = default;
 
-    virtual Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) {
+    virtual Index<Switch> add_switch(const std::string& name, Port cpu_port) {
         return append(name, cpu_port, pool_, shares_);
     }
     Switch& switch_at(Index<Switch> index) { return *switches_.at(index); }
@@ -79,8 +79,7 @@ class SwitchSet {
         ProgramShares shares;
     };
 
-    Index<Switch> append(const std::string& name, std::uint32_t cpu_port, FramePool& pool,
-                         ProgramShares& shares) {
+    Index<Switch> append(const std::string& name, Port cpu_port, FramePool& pool, ProgramShares& shares) {
         const Index<Switch> index = switches_.next();
         switches_.push_back(std::make_unique<Switch>(name, cpu_port, pool, shares));
         return index;

@@ -37,7 +37,7 @@ void Traversal::restore(std::uint64_t list) {
     ASSERT(at == preserved_.size());
 }
 
-void Traversal::run_to(Part last, Frame& frame, std::uint32_t ingress_port) {
+void Traversal::run_to(Part last, Frame& frame, Port ingress_port) {
     if (last >= Part::Parse) {
         state_.begin(frame, ingress_port, 0);
         Parser(state_).parse(frame);
@@ -47,7 +47,7 @@ void Traversal::run_to(Part last, Frame& frame, std::uint32_t ingress_port) {
     if (last >= Part::Deparse) Deparser(state_).deparse(frame);
 }
 
-void Traversal::run(FrameHandle&& frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer) {
+void Traversal::run(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out, bool defer) {
     ASSERT(waiting_.empty() && !frame->pending);
     state_.begin(*frame, ingress_port, now);
     const std::size_t first = out.size();
@@ -61,8 +61,7 @@ void Traversal::run(FrameHandle&& frame, std::uint32_t ingress_port, Time now, O
     }
 }
 
-void Traversal::run_egress(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Time now,
-                           Outputs& out) {
+void Traversal::run_egress(FrameHandle&& frame, Port port, const QueueRecord& queue, Time now, Outputs& out) {
     ASSERT(waiting_.empty() && frame->pending && frame->phv->epoch == state_.owner->epoch);
     state_.now = now;
     state_.left = frame->phv->left;
@@ -107,7 +106,7 @@ void Traversal::copy_out(const Frame& frame, const std::vector<Replica>& replica
     for (const Replica& r : replicas) {
         state_.slots[s.egress_rid] = r.rid & low_mask(16);
         FrameHandle copy = state_.owner->pool.copy(frame);
-        copy->vl = static_cast<std::uint8_t>(state_.slots[s.priority]);
+        copy->set_priority(Priority(state_.slots[s.priority]));
         state_.save(*copy);
         if (defer && counts) state_.use_pass();
         if (defer) out.push_back({r.port, std::move(copy)});
@@ -181,7 +180,7 @@ void Traversal::run_again(FrameHandle&& frame, std::uint64_t list, Instance inst
     state_.ingress_length = state_.length = length;
     state_.parsed = state_.truncate = 0;
     state_.save(*frame);
-    waiting_.push_back({std::move(frame), 0, true, true});
+    waiting_.push_back({std::move(frame), Port(), true, true});
 }
 
 void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
@@ -209,16 +208,16 @@ void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
         if (at != state_.owner->multicast.end()) copy_out(*frame, at->second, out, defer);
         return;
     }
-    const auto port = static_cast<std::uint32_t>(state_.slots[s.egress_spec]);
-    if (port == kDropPort) return;
+    if (state_.slots[s.egress_spec] == kDropPort) return;
+    const Port port(state_.slots[s.egress_spec]);
     state_.slots[s.instance_type] = kNormal;
-    frame->vl = static_cast<std::uint8_t>(state_.slots[s.priority]);
+    frame->set_priority(Priority(state_.slots[s.priority]));
     if (!defer) return egress_pass(std::move(frame), port, {state_.now, state_.now, 0, 0}, out, false);
     state_.save(*frame);
     out.push_back({port, std::move(frame)});
 }
 
-void Traversal::egress_pass(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Outputs& out,
+void Traversal::egress_pass(FrameHandle&& frame, Port port, const QueueRecord& queue, Outputs& out,
                             bool defer) {
     const StandardSlots& s = state_.program.standard;
     state_.frame = frame.get();
@@ -230,9 +229,9 @@ void Traversal::egress_pass(FrameHandle&& frame, std::uint32_t port, const Queue
             (microseconds(queue.dequeued) - microseconds(queue.enqueued)) & low_mask(32);
         state_.slots[s.deq_qdepth] = queue.dequeue_depth & low_mask(19);
     }
-    state_.slots[s.qid] = frame->vl & low_mask(5);
+    state_.slots[s.qid] = frame->priority().value() & low_mask(5);
     // v1model resets egress_spec: from here on, only egress can drop the frame.
-    state_.slots[s.egress_port] = port & low_mask(kPortBits);
+    state_.slots[s.egress_port] = port.value() & low_mask(kPortBits);
     state_.slots[s.egress_spec] = 0;
     state_.slots[s.packet_length] = state_.length & low_mask(32);
     state_.requests = {};

@@ -13,7 +13,7 @@
 namespace railyard {
 
 struct Output {
-    std::uint32_t port;
+    Port port;
     FrameHandle frame;
 };
 using Outputs = std::vector<Output>;
@@ -35,13 +35,12 @@ class Traversal {
 
     // Implement Switch::process, Switch::ingress (`defer`) and Switch::egress; the caller has checked the
     // program. A frame that does not leave stays in its handle or returns to the pool.
-    void run(FrameHandle&& frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer);
-    void run_egress(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Time now,
-                    Outputs& out);
+    void run(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out, bool defer);
+    void run_egress(FrameHandle&& frame, Port port, const QueueRecord& queue, Time now, Outputs& out);
 
     // Run a frame up to stage `last`, without copies, to profile the stages.
     enum class Part { Copy, Parse, Ingress, Egress, Deparse };
-    void run_to(Part last, Frame& frame, std::uint32_t ingress_port);
+    void run_to(Part last, Frame& frame, Port ingress_port);
 
    private:
     // Values of standard_metadata.instance_type, as in BMv2.
@@ -56,7 +55,7 @@ class Traversal {
     // A copy or further pass that this traversal still has to run.
     struct Waiting {
         FrameHandle frame;
-        std::uint32_t port = 0;
+        Port port;
         bool to_ingress = false;
         bool counts = false;  // uses up a pass of the budget
     };
@@ -64,8 +63,7 @@ class Traversal {
     void finish_waiting(Outputs& out, bool defer);
     void divide_budget(Outputs& out, std::size_t first) const;
     void ingress_pass(FrameHandle&& frame, Outputs& out, bool defer);
-    void egress_pass(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Outputs& out,
-                     bool defer);
+    void egress_pass(FrameHandle&& frame, Port port, const QueueRecord& queue, Outputs& out, bool defer);
     void clone_ingress(Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
     void clone_egress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
     void copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer,

@@ -20,11 +20,11 @@ constexpr std::int64_t kAgain = 500'000;  // nanoseconds to the next attempt aft
 constexpr int kGrains = 16;               // a frame may be late by 1/kGrains of its slot
 constexpr std::size_t kFetchedLines = 8;  // lines of a payload to prefetch; the processor prefetches the rest
 
-bool is_response(int vl) { return vl == 2 || vl == 3; }
+bool is_response(Vl vl) { return vl == Vl(2) || vl == Vl(3); }
 
 }  // namespace
 
-void Pacer::add(FrameHandle frame, int vl, std::int64_t now, std::int64_t since) {
+void Pacer::add(FrameHandle frame, Vl vl, std::int64_t now, std::int64_t since) {
     std::int64_t lag = 0;
     if (begun_ < 0) {
         lag = std::max<std::int64_t>(0, now - std::max(static_cast<std::int64_t>(slot_), since));

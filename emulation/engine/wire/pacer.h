@@ -29,7 +29,7 @@ class Pacer {
     // Queue a frame. Frames of VLs 2 and 3, the responses, overtake all others. `since`: time of the event
     // that caused the frame; a frame that finds an empty queue is late by the time since this event or its
     // slot.
-    void add(FrameHandle frame, int vl, std::int64_t now, std::int64_t since);
+    void add(FrameHandle frame, Vl vl, std::int64_t now, std::int64_t since);
     // Drop all frames.
     void clear(std::int64_t now);
     // Return the time at which the first frame may leave; kNoTime if no frame waits.

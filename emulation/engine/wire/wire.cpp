@@ -50,7 +50,7 @@ Wire::~Wire() {
 
 Time Wire::now() const { return (clock_nanoseconds() - zero_) * 1000; }
 
-Index<Switch> Wire::add_switch(const std::string& name, std::uint32_t cpu_port) {
+Index<Switch> Wire::add_switch(const std::string& name, Port cpu_port) {
     port_of_.emplace_back();
     lost_.emplace_back();
     const Index<Switch> index = SwitchSet::add_switch(name, cpu_port);
@@ -77,7 +77,8 @@ void Wire::start() {
     control_bytes_ = 0;
     for (const auto& port : ports_)
         if (!port->up)
-            control_.push_back({ControlItem::Kind::Port, now_, port->switch_index, port->number, false, {}});
+            control_.push_back(
+                {ControlItem::Kind::Port, now_, port->switch_index, port->number.value(), false, {}});
     if (!control_.empty()) signal_event(events_);
     for (const auto& [fd, token] : {std::pair(wake_, kWakeToken), std::pair(links_.fd(), kLinksToken),
                                     std::pair(slots_, kSlotsToken)}) {
@@ -113,7 +114,7 @@ void Wire::run() {
         now_ = now();
         for (int i = 0; i < count; ++i) {
             const std::uint64_t token = ready[i].data.u64;
-            if (token >= kFirstPortToken) on_port(Index<Port>(token - kFirstPortToken), ready[i].events);
+            if (token >= kFirstPortToken) on_port(Index<WirePort>(token - kFirstPortToken), ready[i].events);
             else if (token == kLinksToken) on_links();
             else if (token == kSlotsToken) on_slots();
             else clear_event(wake_);
@@ -130,8 +131,8 @@ void Wire::run() {
     }
 }
 
-void Wire::on_port(Index<Port> index, std::uint32_t events) {
-    Port& port = *ports_[index];
+void Wire::on_port(Index<WirePort> index, std::uint32_t events) {
+    WirePort& port = *ports_[index];
     if (!port.socket.is_open()) return;
     if ((events & EPOLLERR) != 0)
         port.socket.take_error();  // clear it: the interface went down, which netlink reports as well
@@ -143,7 +144,7 @@ void Wire::on_port(Index<Port> index, std::uint32_t events) {
     if ((events & EPOLLIN) != 0) receive(port);
 }
 
-void Wire::receive(Port& port) {
+void Wire::receive(WirePort& port) {
     ReceiveRing::Received received{};
     for (std::size_t i = 0; i < kReceiveBatch && (i == 0 || !others_wait()) && port.socket.peek(received);
          ++i) {
@@ -162,7 +163,7 @@ void Wire::receive(Port& port) {
     }
 }
 
-void Wire::run_frame(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port) {
+void Wire::run_frame(FrameHandle frame, Index<Switch> switch_index, Port port) {
     Switch& sw = *switches_[switch_index];
     const bool queued = sw.reads_queue();
     out_.clear();
@@ -171,7 +172,7 @@ void Wire::run_frame(FrameHandle frame, Index<Switch> switch_index, std::uint32_
         if (queued) sw.ingress(std::move(frame), port, now_, out_);
         else sw.process(std::move(frame), port, now_, out_);
     } catch (const std::exception& error) {  // the switch continues with the next frame
-        const Index<Port> index = find_port(switch_index, port);
+        const Index<WirePort> index = find_port(switch_index, port);
         fail(sw, index ? ports_[index].get() : nullptr, error);
     }
     for (Output& o : out_) forward(std::move(o.frame), switch_index, o.port);
@@ -230,14 +231,14 @@ void Wire::taken(const ControlItem& item) {
     }
 }
 
-void Wire::forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t number) {
+void Wire::forward(FrameHandle frame, Index<Switch> switch_index, Port number) {
     if (number == switches_[switch_index]->cpu_port()) {
         report({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
         return;
     }
-    const Index<Port> index = find_port(switch_index, number);
+    const Index<WirePort> index = find_port(switch_index, number);
     if (!index) return;
-    Port& port = *ports_[index];
+    WirePort& port = *ports_[index];
     if (!port.up) {
         port.stats.refused_down += 1;
         return;
@@ -264,7 +265,7 @@ void Wire::end_burst() {
 
 void Wire::packet_out(Index<Switch> switch_index, std::string_view bytes) {
     const std::lock_guard hold(mutex_);
-    const std::uint32_t cpu_port = switch_at(switch_index).cpu_port();
+    const Port cpu_port = switch_at(switch_index).cpu_port();
     if (cpu_port == kNoPort)
         return say("warning",
                    switch_at(switch_index).name() + ": a packet-out is dropped, as there is no CPU port");

@@ -41,13 +41,13 @@ class Wire : public SwitchSet {
    public:
     // Length of a queue: BMv2's default, so that programs read similar queue depths.
     static constexpr std::size_t kQueueFrames = 64;
-    static constexpr int kQueues = 8;
-    static constexpr std::uint32_t kNoPort = 0xffffffff;  // CPU port of a switch without a CPU port
+    static constexpr std::size_t kQueues = kPriorities;
+    static constexpr Port kNoPort{0xffffffff};  // CPU port of a switch without a CPU port
 
     Wire();
     ~Wire() override;
 
-    Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) override;
+    Index<Switch> add_switch(const std::string& name, Port cpu_port) override;
     Time now() const override;
     void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
     void watch_ageing(Index<Switch> switch_index) override;
@@ -57,16 +57,16 @@ class Wire : public SwitchSet {
     // add_switch().
     // Bind a port to an interface. std::invalid_argument if the interface does not exist, or the port or the
     // interface is taken.
-    void add_port(Index<Switch> switch_index, std::uint32_t port, const std::string& interface);
+    void add_port(Index<Switch> switch_index, Port port, const std::string& interface);
     // Pace the frames that leave by a port at a rate.
-    void set_rate(Index<Switch> switch_index, std::uint32_t port, double bits_per_second);
+    void set_rate(Index<Switch> switch_index, Port port, double bits_per_second);
     // Record the frames of every port in INTERFACE_in.pcap and INTERFACE_out.pcap.
     void record(const std::string& directory) { pcap_directory_ = directory; }
     // Add log messages of programs, or the first `bytes` of every frame, to take_messages().
     void log_programs() { log_programs_ = true; }
     void dump(std::size_t bytes) { dump_bytes_ = bytes; }
     // Set the number of queues of a port; frames of higher priorities are dropped.
-    void set_queues(int queues) { queues_ = queues; }
+    void set_queues(std::size_t queues) { queues_ = queues; }
     // Let frames for a slow interface wait in the port's queues, of up to `frames` each, and only one frame
     // at a time in the kernel: queue metadata then reflect the link.
     void hold(std::size_t frames) {
@@ -79,8 +79,8 @@ class Wire : public SwitchSet {
     void stop();
 
     int event_fd() const { return events_; }
-    bool up(Index<Switch> switch_index, std::uint32_t port);
-    WireStats stats(Index<Switch> switch_index, std::uint32_t number);
+    bool up(Index<Switch> switch_index, Port port);
+    WireStats stats(Index<Switch> switch_index, Port port);
     // Remove and return the messages for the user, in order: level and text.
     std::vector<std::pair<std::string, std::string>> take_messages();
 
@@ -88,9 +88,9 @@ class Wire : public SwitchSet {
     // Values that identify descriptors in epoll events.
     static constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kSlotsToken = 2, kFirstPortToken = 3;
 
-    struct Port {
+    struct WirePort {
         Index<Switch> switch_index;
-        std::uint32_t number;
+        Port number;
         std::string interface;
         int ifindex = -1;
         unsigned mtu = 0;
@@ -113,44 +113,44 @@ class Wire : public SwitchSet {
     };
 
     void run();
-    void on_port(Index<Port> index, std::uint32_t events);
+    void on_port(Index<WirePort> index, std::uint32_t events);
     void on_links();
-    void open(Port& port, int ifindex, unsigned mtu);
+    void open(WirePort& port, int ifindex, unsigned mtu);
     void attach_all();
     void close_all();
-    void for_every_port(const std::function<void(Port&)>& act);  // in many threads
-    void attach(Port& port, int ifindex, unsigned mtu);
-    void watch(Port& port, int operation);  // EPOLL_CTL_ADD or EPOLL_CTL_MOD
-    void detach(Port& port);
-    void set_up(Port& port, bool up);
-    void receive(Port& port);
-    void run_frame(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port);
-    void forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t number);
-    void enqueue(Port& port, FrameHandle frame);
-    void dequeue(Port& port, std::size_t most);
-    void egress(Port& port, FrameHandle frame, std::uint32_t depth);
-    void flush(Port& port);
+    void for_every_port(const std::function<void(WirePort&)>& act);  // in many threads
+    void attach(WirePort& port, int ifindex, unsigned mtu);
+    void watch(WirePort& port, int operation);  // EPOLL_CTL_ADD or EPOLL_CTL_MOD
+    void detach(WirePort& port);
+    void set_up(WirePort& port, bool up);
+    void receive(WirePort& port);
+    void run_frame(FrameHandle frame, Index<Switch> switch_index, Port port);
+    void forward(FrameHandle frame, Index<Switch> switch_index, Port number);
+    void enqueue(WirePort& port, FrameHandle frame);
+    void dequeue(WirePort& port, std::size_t most);
+    void egress(WirePort& port, FrameHandle frame, std::uint32_t depth);
+    void flush(WirePort& port);
     void flush_all();
-    void sent(Port& port, std::size_t count);
-    bool must_wait(Port& port);  // true if the next frame must wait for its slot, or there is no frame
+    void sent(WirePort& port, std::size_t count);
+    bool must_wait(WirePort& port);  // true if the next frame must wait for its slot, or there is no frame
     void on_slots();
     void set_timer();
-    void block(Port& port, bool blocked);
-    void clear(Port& port);
-    void too_long(Port& port, std::size_t bytes);
+    void block(WirePort& port, bool blocked);
+    void clear(WirePort& port);
+    void too_long(WirePort& port, std::size_t bytes);
     void collect(Index<Switch> switch_index);
     void report(ControlItem item);
     void end_burst();
     bool others_wait() const { return stopping_ || mutex_.contended(); }
     void let_others_in() const;
     void checkpoint();  // throws if the current frame has taken too long, or the wire stops
-    void fail(const Switch& sw, Port* port, const std::exception& error);
+    void fail(const Switch& sw, WirePort* port, const std::exception& error);
     void look_for_aged();
     void say(const char* level, std::string text);
-    void dump_frame(const char* what, const Port& port, std::string_view frame);
-    std::string name_of(const Port& port) const;
-    Index<Port> find_port(Index<Switch> switch_index, std::uint32_t number) const;  // none: no such port
-    Port& port_at(Index<Switch> switch_index, std::uint32_t port);
+    void dump_frame(const char* what, const WirePort& port, std::string_view frame);
+    std::string name_of(const WirePort& port) const;
+    Index<WirePort> find_port(Index<Switch> switch_index, Port number) const;  // none: no such port
+    WirePort& port_at(Index<Switch> switch_index, Port port);
 
     // Events lost because the queue to the control plane was full, and not logged yet.
     struct LostEvents {
@@ -159,9 +159,9 @@ class Wire : public SwitchSet {
 
     std::int64_t zero_;
     Time now_ = 0;
-    List<Port, std::unique_ptr<Port>> ports_;
-    List<Switch, std::vector<Index<Port>>> port_of_;  // by port number
-    std::vector<Port*> dirty_, waiting_;
+    List<WirePort, std::unique_ptr<WirePort>> ports_;
+    List<Switch, std::vector<Index<WirePort>>> port_of_;  // by port number
+    std::vector<WirePort*> dirty_, waiting_;
     std::vector<Index<Switch>> ageing_;
     Time next_ageing_ = std::numeric_limits<Time>::max();
     bool flushing_ = false;
@@ -180,7 +180,7 @@ class Wire : public SwitchSet {
     std::size_t dump_bytes_ = 0;
     std::size_t ring_bytes_ = 0;
     bool log_programs_ = false;
-    int queues_ = kQueues;
+    std::size_t queues_ = kQueues;
     std::size_t queue_frames_ = kQueueFrames;
     int send_bytes_ = 16 << 20;  // send buffer of a socket: large, so that the interface's queue is the limit
     LinkWatch links_;

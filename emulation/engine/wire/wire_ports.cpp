@@ -38,10 +38,10 @@ unsigned mtu_of(const std::string& interface) {
 
 }  // namespace
 
-void Wire::add_port(Index<Switch> switch_index, std::uint32_t port, const std::string& interface) {
-    const std::string what = "port " + std::to_string(port) + " (" + interface + ")";
+void Wire::add_port(Index<Switch> switch_index, Port port, const std::string& interface) {
+    const std::string what = "port " + to_string(port) + " (" + interface + ")";
     auto& ports = port_of_.at(switch_index);
-    if (port > kMostPort)
+    if (port.value() > kMostPort)
         throw std::invalid_argument(what + ": the number is above " + std::to_string(kMostPort));
     if (port == switch_at(switch_index).cpu_port()) throw std::invalid_argument(what + " is the CPU port");
     if (find_port(switch_index, port)) throw std::invalid_argument(what + ": the port is taken");
@@ -50,21 +50,21 @@ void Wire::add_port(Index<Switch> switch_index, std::uint32_t port, const std::s
             throw std::invalid_argument(what + ": the interface is a port already");
     if (if_nametoindex(interface.c_str()) == 0)
         throw std::invalid_argument(what + ": there is no such interface");
-    if (port >= ports.size()) ports.resize(port + 1);
-    ports[port] = ports_.next();
-    auto added = std::make_unique<Port>();
+    if (port.value() >= ports.size()) ports.resize(port.value() + std::size_t{1});
+    ports[port.value()] = ports_.next();
+    auto added = std::make_unique<WirePort>();
     added->switch_index = switch_index;
     added->number = port;
     added->interface = interface;
     ports_.push_back(std::move(added));
 }
 
-void Wire::set_rate(Index<Switch> switch_index, std::uint32_t port, double bits_per_second) {
+void Wire::set_rate(Index<Switch> switch_index, Port port, double bits_per_second) {
     if (!(bits_per_second > 0)) throw std::invalid_argument("the rate must be above 0 bit/s");
     port_at(switch_index, port).ns_per_byte = 8e9 / bits_per_second;
 }
 
-void Wire::open(Port& port, int ifindex, unsigned mtu) {
+void Wire::open(WirePort& port, int ifindex, unsigned mtu) {
     try {
         port.socket.open(ifindex, mtu, ring_bytes_, send_bytes_);
     } catch (const std::system_error& error) {
@@ -74,7 +74,7 @@ void Wire::open(Port& port, int ifindex, unsigned mtu) {
     port.mtu = mtu;
 }
 
-void Wire::attach(Port& port, int ifindex, unsigned mtu) {
+void Wire::attach(WirePort& port, int ifindex, unsigned mtu) {
     open(port, ifindex, mtu);
     watch(port, EPOLL_CTL_ADD);
 }
@@ -82,7 +82,7 @@ void Wire::attach(Port& port, int ifindex, unsigned mtu) {
 void Wire::attach_all() {
     std::mutex once;
     std::exception_ptr failed;
-    for_every_port([&](Port& port) {
+    for_every_port([&](WirePort& port) {
         try {
             open(port, static_cast<int>(if_nametoindex(port.interface.c_str())), mtu_of(port.interface));
         } catch (...) {
@@ -98,7 +98,7 @@ void Wire::attach_all() {
 }
 
 void Wire::close_all() {
-    for_every_port([](Port& port) {
+    for_every_port([](WirePort& port) {
         port.stats.missed += port.socket.take_missed();
         port.socket.close();
     });
@@ -107,7 +107,7 @@ void Wire::close_all() {
 
 // Call act() for every port, in several threads: opening and closing a packet socket waits for an RCU grace
 // period of some ten milliseconds, which concurrent calls share.
-void Wire::for_every_port(const std::function<void(Port&)>& act) {
+void Wire::for_every_port(const std::function<void(WirePort&)>& act) {
     std::atomic<std::size_t> next = 0;
     const auto work = [&] {
         for (std::size_t at = next++; at < ports_.size(); at = next++) act(*ports_[at]);
@@ -118,15 +118,15 @@ void Wire::for_every_port(const std::function<void(Port&)>& act) {
     for (auto& helper : helpers) helper.join();
 }
 
-void Wire::watch(Port& port, int operation) {
+void Wire::watch(WirePort& port, int operation) {
     epoll_event event{};
     event.events = port.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN;
-    event.data.u64 = kFirstPortToken + port_of_[port.switch_index][port.number].at();
+    event.data.u64 = kFirstPortToken + port_of_[port.switch_index][port.number.value()].at();
     if (epoll_ctl(epoll_, operation, port.socket.fd(), &event) != 0)
         throw std::system_error(errno, std::generic_category(), "epoll");
 }
 
-void Wire::detach(Port& port) {
+void Wire::detach(WirePort& port) {
     if (port.socket.is_open()) port.stats.missed += port.socket.take_missed();
     port.socket.close();  // which removes it from epoll
     port.ifindex = -1;
@@ -134,20 +134,20 @@ void Wire::detach(Port& port) {
     clear(port);
 }
 
-void Wire::set_up(Port& port, bool up) {
+void Wire::set_up(WirePort& port, bool up) {
     if (port.up == up) return;
     port.up = up;
     if (!up) clear(port);
-    control_.push_back({ControlItem::Kind::Port, now_, port.switch_index, port.number, up, {}});
+    control_.push_back({ControlItem::Kind::Port, now_, port.switch_index, port.number.value(), up, {}});
 }
 
-void Wire::block(Port& port, bool blocked) {
+void Wire::block(WirePort& port, bool blocked) {
     if (port.blocked == blocked) return;
     port.blocked = blocked;
     watch(port, EPOLL_CTL_MOD);
 }
 
-void Wire::clear(Port& port) {
+void Wire::clear(WirePort& port) {
     const auto drop = [&](Ring<FrameHandle>& frames) {
         port.stats.refused_down += frames.size();
         frames.clear();
@@ -182,30 +182,30 @@ void Wire::on_links() {
         }
 }
 
-std::string Wire::name_of(const Port& port) const {
-    return switches_[port.switch_index]->name() + ": port " + std::to_string(port.number) + " (" +
-           port.interface + ")";
+std::string Wire::name_of(const WirePort& port) const {
+    return switches_[port.switch_index]->name() + ": port " + to_string(port.number) + " (" + port.interface +
+           ")";
 }
 
-Index<Wire::Port> Wire::find_port(Index<Switch> switch_index, std::uint32_t number) const {
+Index<Wire::WirePort> Wire::find_port(Index<Switch> switch_index, Port number) const {
     const auto& ports = port_of_.at(switch_index);
-    return number < ports.size() ? ports[number] : Index<Port>();
+    return number.value() < ports.size() ? ports[number.value()] : Index<WirePort>();
 }
 
-Wire::Port& Wire::port_at(Index<Switch> switch_index, std::uint32_t port) {
-    const Index<Port> index = find_port(switch_index, port);
-    if (!index) throw std::invalid_argument("there is no port " + std::to_string(port));
+Wire::WirePort& Wire::port_at(Index<Switch> switch_index, Port port) {
+    const Index<WirePort> index = find_port(switch_index, port);
+    if (!index) throw std::invalid_argument("there is no port " + to_string(port));
     return *ports_[index];
 }
 
-bool Wire::up(Index<Switch> switch_index, std::uint32_t port) {
+bool Wire::up(Index<Switch> switch_index, Port port) {
     const std::lock_guard hold(mutex_);
     return port_at(switch_index, port).up;
 }
 
-WireStats Wire::stats(Index<Switch> switch_index, std::uint32_t number) {
+WireStats Wire::stats(Index<Switch> switch_index, Port at) {
     const std::lock_guard hold(mutex_);
-    Port& port = port_at(switch_index, number);
+    WirePort& port = port_at(switch_index, at);
     port.stats.missed += port.socket.take_missed();
     return port.stats;
 }
@@ -219,7 +219,7 @@ void Wire::say(const char* level, std::string text) {
     if (messages_.size() < kMostMessages) messages_.emplace_back(level, std::move(text));
 }
 
-void Wire::fail(const Switch& sw, Port* port, const std::exception& error) {
+void Wire::fail(const Switch& sw, WirePort* port, const std::exception& error) {
     if (port != nullptr) port->stats.failed += 1;
     // Limit the rate of log lines: a frame may fail in each of thousands of copies.
     if (now_ < next_failure_) {
@@ -234,7 +234,7 @@ void Wire::fail(const Switch& sw, Port* port, const std::exception& error) {
     next_failure_ = now_ + kFailurePeriod;
 }
 
-void Wire::too_long(Port& port, std::size_t bytes) {
+void Wire::too_long(WirePort& port, std::size_t bytes) {
     port.stats.too_long += 1;
     if (std::exchange(port.told_too_long, true)) return;
     say("warning", name_of(port) + ": a frame of " + std::to_string(bytes) +
@@ -244,7 +244,7 @@ void Wire::too_long(Port& port, std::size_t bytes) {
                        " comes from (ethtool -K INTERFACE tso off gso off)");
 }
 
-void Wire::dump_frame(const char* what, const Port& port, std::string_view frame) {
+void Wire::dump_frame(const char* what, const WirePort& port, std::string_view frame) {
     static const char* const kDigits = "0123456789abcdef";
     std::string text = name_of(port) + ": " + what + ", " + std::to_string(frame.size()) + " bytes:";
     for (const char c : frame.substr(0, dump_bytes_)) {

@@ -22,12 +22,12 @@ constexpr std::int64_t kMostFlush =
 
 }  // namespace
 
-void Wire::enqueue(Port& port, FrameHandle frame) {
-    if (frame->vl >= queues_) {
+void Wire::enqueue(WirePort& port, FrameHandle frame) {
+    if (frame->priority().value() >= queues_) {
         port.stats.refused_odd += 1;
         return;
     }
-    auto& queue = port.queues[frame->vl];
+    auto& queue = port.queues[frame->priority().value()];
     if (queue.size() >= queue_frames_ && !flushing_) flush_all();
     if (queue.size() >= queue_frames_) {
         port.stats.refused_full += 1;
@@ -45,7 +45,7 @@ void Wire::enqueue(Port& port, FrameHandle frame) {
 
 // Move up to `most` frames to `ready`, highest priority first. A pending frame is sent alone, so that its
 // program reads exact queue metadata.
-void Wire::dequeue(Port& port, std::size_t most) {
+void Wire::dequeue(WirePort& port, std::size_t most) {
     for (std::size_t q = kQueues; q-- > 0;) {
         auto& queue = port.queues[q];
         while (!queue.empty() && port.ready.size() < most) {
@@ -59,7 +59,7 @@ void Wire::dequeue(Port& port, std::size_t most) {
     }
 }
 
-void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
+void Wire::egress(WirePort& port, FrameHandle frame, std::uint32_t depth) {
     Switch& sw = *switches_[port.switch_index];
     egress_out_.clear();
     checkpoints_ = 0;
@@ -85,7 +85,7 @@ void Wire::flush_all() {
     egress_left_ = kMostEgress;
     flush_began_ = clock_nanoseconds();
     while (!dirty_.empty() && egress_left_ > 0) {
-        Port& port = *dirty_.back();
+        WirePort& port = *dirty_.back();
         dirty_.pop_back();
         port.dirty = false;
         flush(port);
@@ -97,7 +97,7 @@ void Wire::flush_all() {
     flushing_ = false;
 }
 
-void Wire::flush(Port& port) {
+void Wire::flush(WirePort& port) {
     mmsghdr messages[kSendBatch];
     iovec pieces[kSendBatch];
     const bool paced = port.ns_per_byte > 0;
@@ -130,7 +130,7 @@ void Wire::flush(Port& port) {
     }
 }
 
-void Wire::sent(Port& port, std::size_t count) {
+void Wire::sent(WirePort& port, std::size_t count) {
     port.stats.sent += count;
     for (std::size_t i = 0; i < count; ++i) {
         const FrameHandle frame = port.ready.pop_front();
@@ -142,7 +142,7 @@ void Wire::sent(Port& port, std::size_t count) {
     }
 }
 
-bool Wire::must_wait(Port& port) {
+bool Wire::must_wait(WirePort& port) {
     if (port.idle()) return true;
     if (port.slot_at <= clock_nanoseconds()) return false;
     if (!std::exchange(port.waits, true)) waiting_.push_back(&port);
@@ -153,19 +153,19 @@ bool Wire::must_wait(Port& port) {
 void Wire::on_slots() {
     clear_event(slots_);
     const std::int64_t now = clock_nanoseconds();
-    for (Port* const port : waiting_) {
+    for (WirePort* const port : waiting_) {
         if (port->slot_at > now) continue;
         port->waits = false;
         if (!std::exchange(port->dirty, true)) dirty_.push_back(port);
     }
-    std::erase_if(waiting_, [](const Port* port) { return !port->waits; });
+    std::erase_if(waiting_, [](const WirePort* port) { return !port->waits; });
     set_timer();
 }
 
 void Wire::set_timer() {
     if (waiting_.empty()) return;
     std::int64_t first = std::numeric_limits<std::int64_t>::max();
-    for (const Port* const port : waiting_) first = std::min(first, port->slot_at);
+    for (const WirePort* const port : waiting_) first = std::min(first, port->slot_at);
     itimerspec at{};
     at.it_value = {first / 1'000'000'000, first % 1'000'000'000};
     require(timerfd_settime(slots_, TFD_TIMER_ABSTIME, &at, nullptr) == 0, "a timer");

@@ -25,7 +25,7 @@ constexpr std::uint8_t kReduce = 1, kCopy = 2, kProduct = 3, kMinimum = 4, kMaxi
 // Element types.
 constexpr std::uint8_t kInt32 = 1, kFloat32 = 2, kInt64 = 3, kFloat64 = 4, kInt8 = 5, kUint8 = 6,
                        kFloat16 = 7, kBfloat16 = 8;
-constexpr int kVlResponse = 2;  // VL of acknowledgements
+constexpr Vl kVlResponse{2};  // VL of acknowledgements
 
 struct Fields {
     std::uint8_t opcode = 0, flags = 0, lb = 0, op = 0, dtype = 0;

@@ -65,7 +65,7 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     if (timer == kNever) timer = now + rto_;
     FrameHandle made = writer_.frame(actions.pool, lb, flags, psn, message, *frame.payload);
     if (parameters_.credits) DataWriter::ask(*made, allowance_->ask(backlog));
-    actions.add(std::move(made), 2 * parameters_.level);
+    actions.add(std::move(made), parameters_.vl());
 }
 
 void Sender::on_credit(std::uint64_t granted, Time now) {
@@ -250,7 +250,7 @@ void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time n
         static_cast<std::uint8_t>(kRetransmission | (ack_now ? kAckNow : 0) | (without ? kWithoutCredit : 0));
     FrameHandle made = writer_.frame(actions.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload);
     if (parameters_.credits) DataWriter::ask(*made, allowance_->ask(backlog));
-    actions.add(std::move(made), 2 * parameters_.level);
+    actions.add(std::move(made), parameters_.vl());
 }
 
 void Sender::detach() {

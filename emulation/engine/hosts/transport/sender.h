@@ -44,6 +44,9 @@ struct TransportParameters {
     std::string spray{};
     std::uint32_t entropies = 256;
     std::uint64_t seed = 0;
+
+    // VL of data, the first of the two of its service level.
+    [[nodiscard]] Vl vl() const { return Vl(2 * level); }
 };
 
 class Sender {

@@ -15,7 +15,7 @@ namespace railyard {
 
 namespace {
 
-constexpr int kVlContribution = 0;
+constexpr Vl kVlContribution{0};
 constexpr std::uint16_t kNoScale = 0xFFFF, kScaleZero = 512;
 
 }  // namespace

@@ -69,7 +69,7 @@ struct Effect {
         Called,    // a deferred call to the outside; `value`: its index in Partition::calls
     };
     Kind kind;
-    std::uint8_t vl = 0;
+    Lane lane{};
     std::uint32_t value = 0;
     Index<Crossing> crossing{};
     std::uint32_t created = 0;  // events that the partition had created in the window before this effect

@@ -17,13 +17,13 @@ constexpr Time kNever = Time{1} << 62;
 struct Actions {
     struct Departure {
         FrameHandle frame;
-        int vl;  // VL number of users
+        Vl vl;
     };
 
     // `room` is memory for reuse.
     explicit Actions(FramePool& frames_of, std::vector<Departure> room = {})
         : pool(frames_of), departures(std::move(room)) {}
-    void add(FrameHandle frame, int vl) { departures.push_back({std::move(frame), vl}); }
+    void add(FrameHandle frame, Vl vl) { departures.push_back({std::move(frame), vl}); }
 
     FramePool& pool;  // allocates these frames
     std::vector<Departure> departures;

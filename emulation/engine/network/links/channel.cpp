@@ -21,9 +21,9 @@ Channel::Channel(const LinkConfig& given, std::string called)
             if (const auto quantum = config.quanta[vl]; quantum <= 0)
                 throw std::invalid_argument("link " + name + ": a quantum of " + std::to_string(quantum) +
                                             " bytes for VL " + std::to_string(vl) + "; it must be positive");
-    for (Lane& lane : lanes) lane.credits = config.credit_bytes;
+    for (LaneState& lane : lanes) lane.credits = config.credit_bytes;
     if (config.policy && config.policy->trims())
-        for (const std::uint8_t lane : config.policy->trimmed) header_lanes_ |= 1u << lane;
+        for (const Lane lane : config.policy->trimmed) header_lanes_ |= bit(lane);
     if (!config.policy || !config.policy->pauses) return;
     pauses = std::make_unique<Pauses>(*config.policy->pauses);
     pausing = true;
@@ -48,16 +48,17 @@ void Channel::check_fits(const Frame& frame) const {
 // Trim a frame that found a full queue. Return false if it may not be trimmed, or the queue of trimmed frames
 // has no room.
 bool Channel::cut(Frame& frame) {
-    if (!config.policy || !config.policy->queues[frame.vl].trims || frame.pending) return false;
-    const std::uint8_t vl = config.policy->trimmed[frame.vl % 2];
-    if (!config.policy->admits(vl, lanes[vl].queued, lanes[vl].queue.size(), 0) || !trim(frame)) return false;
-    frame.vl = vl;
+    if (!config.policy || !config.policy->queues[frame.lane()].trims || frame.pending) return false;
+    const Lane lane = config.policy->trimmed[frame.lane().value() % 2];
+    if (!config.policy->admits(lane, lanes[lane].queued, lanes[lane].queue.size(), 0) || !trim(frame))
+        return false;
+    frame.set_lane(lane);
     ++losses.trimmed;
     return true;
 }
 
 bool Channel::put(FrameHandle& frame) {
-    ASSERT(frame->vl < kVls);
+    ASSERT(frame->lane().value() < kVls);
     if (!up) {
         ++losses.refused_down;
         return false;
@@ -68,21 +69,21 @@ bool Channel::put(FrameHandle& frame) {
         ++losses.refused_full;
         return false;
     }
-    const std::size_t vl = frame->vl;
-    lanes[vl].queued += frame->length;
-    lanes[vl].queue.push_back(std::move(frame));
-    load.max_queued_bytes = std::max(load.max_queued_bytes, static_cast<std::uint64_t>(lanes[vl].queued));
-    ready |= 1u << vl;
+    const Lane lane = frame->lane();
+    lanes[lane].queued += frame->length;
+    lanes[lane].queue.push_back(std::move(frame));
+    load.max_queued_bytes = std::max(load.max_queued_bytes, static_cast<std::uint64_t>(lanes[lane].queued));
+    ready |= bit(lane);
     ++waiting;
     return true;
 }
 
 bool Channel::passes(const Frame& frame, Time now) {
     if (!up || waiting > 0 || now < busy_until || config.scheduler != Scheduler::Strict) return false;
-    if (pausing && (!pauses->frames.empty() || pauses->stops(frame.vl))) return false;
+    if (pausing && (!pauses->frames.empty() || pauses->stops(frame.lane()))) return false;
     if (lossless()) {
         collect(now);
-        if (lanes[frame.vl].credits < frame.length) return false;
+        if (lanes[frame.lane()].credits < frame.length) return false;
     } else if (!admits(frame)) {
         return false;
     }
@@ -90,27 +91,27 @@ bool Channel::passes(const Frame& frame, Time now) {
     return true;
 }
 
-FrameHandle Channel::take(std::size_t vl) {
-    ASSERT(has(vl) && waiting > 0);
-    FrameHandle frame = lanes[vl].queue.pop_front();
-    ASSERT(frame->vl == vl);
-    lanes[vl].queued -= frame->length;
-    ASSERT(lanes[vl].queued >= 0 && (lanes[vl].queued == 0 || !lanes[vl].queue.empty()));
-    if (lanes[vl].queue.empty()) ready &= ~(1u << vl);
+FrameHandle Channel::take(Lane lane) {
+    ASSERT(has(lane) && waiting > 0);
+    FrameHandle frame = lanes[lane].queue.pop_front();
+    ASSERT(frame->lane() == lane);
+    lanes[lane].queued -= frame->length;
+    ASSERT(lanes[lane].queued >= 0 && (lanes[lane].queued == 0 || !lanes[lane].queue.empty()));
+    if (lanes[lane].queue.empty()) ready &= ~bit(lane);
     --waiting;
     return frame;
 }
 
 void Channel::put_back(FrameHandle frame) {
-    const std::size_t vl = frame->vl;
-    ASSERT(vl < kVls);
-    lanes[vl].queued += frame->length;
-    lanes[vl].queue.push_front(std::move(frame));
-    ready |= 1u << vl;
+    const Lane lane = frame->lane();
+    ASSERT(lane.value() < kVls);
+    lanes[lane].queued += frame->length;
+    lanes[lane].queue.push_front(std::move(frame));
+    ready |= bit(lane);
     ++waiting;
 }
 
-std::optional<std::size_t> Channel::next() {
+std::optional<Lane> Channel::next() {
     if (config.scheduler == Scheduler::RoundRobin) return next_in_turn();
     if (config.scheduler == Scheduler::Deficit) return next_by_deficit();
     // In an incast, trimmed frames would fill the link: after kHeadersPerData of them, data has a turn.
@@ -119,53 +120,53 @@ std::optional<std::size_t> Channel::next() {
     return highest(ready);
 }
 
-// Return the highest VL of the mask `vls` that may send; none if no VL may. VLs are numbered by
-// standard_metadata.priority, which BMv2 serves in the same order, and within a priority by lane.
-std::optional<std::size_t> Channel::highest(unsigned vls) {
-    while (vls != 0) {
-        const auto vl = static_cast<std::size_t>(std::bit_width(vls)) - 1;
-        if (able(vl)) return vl;
-        vls &= ~(1u << vl);
+// Return the highest lane of the mask that may send; none if no lane may. Lanes are in the order of
+// standard_metadata.priority, which BMv2 serves in the same order.
+std::optional<Lane> Channel::highest(unsigned mask) {
+    while (mask != 0) {
+        const Lane lane(std::bit_width(mask) - 1);
+        if (able(lane)) return lane;
+        mask &= ~bit(lane);
     }
     return std::nullopt;
 }
 
-std::optional<std::size_t> Channel::next_in_turn() {
+std::optional<Lane> Channel::next_in_turn() {
     for (std::size_t i = 0; i < kVls; ++i) {
-        const std::size_t vl = (turn_ + i) % kVls;
-        if (has(vl) && able(vl)) return vl;
+        const Lane lane((turn_ + i) % kVls);
+        if (has(lane) && able(lane)) return lane;
     }
     return std::nullopt;
 }
 
-std::optional<std::size_t> Channel::next_by_deficit() {
+std::optional<Lane> Channel::next_by_deficit() {
     unsigned left = 0;
-    for (std::size_t vl = 0; vl < kVls; ++vl)
-        if (has(vl) && able(vl)) left |= 1u << vl;
+    for (std::size_t at = 0; at < kVls; ++at)
+        if (const Lane lane(at); has(lane) && able(lane)) left |= bit(lane);
     if (left == 0) return std::nullopt;
     for (;; turn_ = (turn_ + 1) % kVls, started_ = false) {
         if ((left >> turn_ & 1u) == 0) continue;
         if (!std::exchange(started_, true)) deficits_[turn_] += config.quanta[turn_];
-        if (deficits_[turn_] >= lanes[turn_].queue.front()->length) return turn_;
+        if (deficits_[turn_] >= lanes[turn_].queue.front()->length) return Lane(turn_);
     }
 }
 
-Time Channel::send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to) {
+Time Channel::send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to) {
     if (config.scheduler != Scheduler::Strict) {
-        if (config.scheduler == Scheduler::RoundRobin) turn_ = (vl + 1) % kVls;
+        if (config.scheduler == Scheduler::RoundRobin) turn_ = (lane.value() + 1u) % kVls;
         // An empty queue loses its deficit.
-        deficits_[vl] = has(vl) ? deficits_[vl] - frame->length : 0;
+        deficits_[lane] = has(lane) ? deficits_[lane] - frame->length : 0;
     }
-    if (header_lanes_ != 0) headers_ = (header_lanes_ >> vl & 1u) != 0 ? headers_ + 1 : 0;
+    if (header_lanes_ != 0) headers_ = (header_lanes_ & bit(lane)) != 0 ? headers_ + 1 : 0;
     ASSERT(up && now >= busy_until);  // transmissions do not overlap
     busy_until = now + serialisation(frame->length);
     ASSERT(busy_until >= now);
     load.busy += busy_until - now;
     load.bytes += frame->length;
-    lanes[vl].sent += 1;
+    lanes[lane].sent += 1;
     if (lossless()) {
-        ASSERT_ALWAYS(lanes[vl].credits >= frame->length);
-        lanes[vl].credits -= frame->length;
+        ASSERT_ALWAYS(lanes[lane].credits >= frame->length);
+        lanes[lane].credits -= frame->length;
     }
     Flying flight{busy_until + config.delay, std::move(frame)};
     if (instrumented) [[unlikely]]
@@ -216,7 +217,7 @@ void Channel::record(std::shared_ptr<PcapFile> file) {
     instrumented = true;
 }
 
-void Channel::keep_recent(std::shared_ptr<RecentFrames> recent, int direction) {
+void Channel::keep_recent(std::shared_ptr<RecentFrames> recent, Direction direction) {
     recent_ = std::move(recent);
     direction_ = direction;
     instrumented = true;
@@ -225,19 +226,19 @@ void Channel::keep_recent(std::shared_ptr<RecentFrames> recent, int direction) {
 void Channel::collect(Time now) {
     while (!returning.empty() && returning.front().time <= now) {
         const Returning credit = returning.pop_front();
-        lanes[credit.vl].credits += credit.bytes;
-        ASSERT_ALWAYS(lanes[credit.vl].credits <= config.credit_bytes);
+        lanes[credit.lane].credits += credit.bytes;
+        ASSERT_ALWAYS(lanes[credit.lane].credits <= config.credit_bytes);
     }
 }
 
 void Channel::give_back(const Held& freed, Time when) {
-    ASSERT_ALWAYS(lanes[freed.vl].held >= freed.bytes);
-    lanes[freed.vl].held -= freed.bytes;
-    return_credit({when + config.delay, freed.bytes, freed.vl});
+    ASSERT_ALWAYS(lanes[freed.lane].held >= freed.bytes);
+    lanes[freed.lane].held -= freed.bytes;
+    return_credit({when + config.delay, freed.bytes, freed.lane});
 }
 
 void Channel::return_credit(Returning credit) {
-    ASSERT(lossless() && credit.vl < kVls);
+    ASSERT(lossless() && credit.lane.value() < kVls);
     returning.push_back(credit);
     // Keep the credits sorted by time; most are given back in that order already.
     for (std::size_t at = returning.size() - 1; at > 0 && returning[at].time < returning[at - 1].time; --at)
@@ -253,7 +254,7 @@ void Channel::bring_up(Time now) {
     while (!returning.empty() && returning.front().time <= now + config.delay) returning.pop_front();
     for (std::size_t v = 0; v < kVls; ++v) lanes[v].credits = config.credit_bytes - lanes[v].held;
     for (std::size_t at = 0; at < returning.size(); ++at)
-        lanes[returning[at].vl].credits -= returning[at].bytes;
+        lanes[returning[at].lane].credits -= returning[at].bytes;
 }
 
 }  // namespace railyard

@@ -27,7 +27,7 @@ struct LinkConfig {
     std::int64_t credit_bytes = 0;       // receive buffer of a VL; 0: no credits, drop-tail
     std::int64_t queue_bytes = 1 << 20;  // drop-tail limit of a VL
     Scheduler scheduler = Scheduler::Strict;
-    std::array<std::int64_t, kVls> quanta{};  // Deficit: bytes of a VL in a round
+    ByLane<std::int64_t> quanta{};  // Deficit: bytes of a VL in a round
     // For a link without credits: limits by VL that replace queue_bytes; null: none.
     std::shared_ptr<const QueuePolicy> policy = nullptr;
 };
@@ -75,23 +75,23 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     void check_fits(const Frame& frame) const;
     // Return false if `put` would refuse or trim the frame because of a full queue.
     bool admits(const Frame& frame) const {
-        const Lane& lane = lanes[frame.vl];
-        return lossless() ||
-               (config.policy ? config.policy->admits(frame.vl, lane.queued, lane.queue.size(), frame.length)
-                              : lane.queued + frame.length <= config.queue_bytes);
+        const LaneState& lane = lanes[frame.lane()];
+        return lossless() || (config.policy ? config.policy->admits(frame.lane(), lane.queued,
+                                                                    lane.queue.size(), frame.length)
+                                            : lane.queued + frame.length <= config.queue_bytes);
     }
     // Return true if a frame may be sent at once, without queueing; `load` then counts it as if it had been
     // queued. Collects returned credits.
     bool passes(const Frame& frame, Time now);
     // Remove the first frame of a queue; put_back undoes it.
-    FrameHandle take(std::size_t vl);
+    FrameHandle take(Lane lane);
     void put_back(FrameHandle frame);
-    // Return the VL to serve next; none if no VL has a frame that may be sent. Repeated calls without a send
-    // return the same VL.
-    std::optional<std::size_t> next();
-    // Send a frame taken from `vl` at `now`, and append it to `to`; return the end of its transmission.
+    // Return the lane to serve next; none if no lane has a frame that may be sent. Repeated calls without a
+    // send return the same lane.
+    std::optional<Lane> next();
+    // Send a frame taken from `lane` at `now`, and append it to `to`; return the end of its transmission.
     struct Flying;
-    Time send(FrameHandle frame, std::size_t vl, Time now, Ring<Flying>& to);
+    Time send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to);
 
     // Drop all frames in flight.
     void clear_wire() {
@@ -103,7 +103,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     struct Returning {
         Time time = 0;
         std::uint32_t bytes = 0;
-        std::uint8_t vl = 0;
+        Lane lane;
     };
     // Make the credits available that have returned by `now`.
     void collect(Time now);
@@ -119,7 +119,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     void record(std::shared_ptr<PcapFile> file);  // in addition to earlier files
     void end_recordings() { recorders_.clear(); }
     // Keep the latest frames in `recent`, which the other direction may share; null: stop.
-    void keep_recent(std::shared_ptr<RecentFrames> recent, int direction);
+    void keep_recent(std::shared_ptr<RecentFrames> recent, Direction direction);
     const RecentFrames* recent() const { return recent_.get(); }
 
     struct Flying {
@@ -131,12 +131,12 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Time busy_until = 0, wake_at = -1;
     std::int64_t rate_bps;      // current rate, with impairment
     std::uint32_t waiting = 0;  // frames in all queues
-    unsigned ready = 0;         // a bit for each VL with frames
+    unsigned ready = 0;         // a bit for each lane with frames
     bool up = true;
     bool instrumented = false;             // is or was impaired or recorded: send() calls instrument()
     bool pausing = false;                  // has `pauses`
     Index<Switch> from_switch, to_switch;  // none: this end is `host`
-    std::uint32_t from_port = 0, to_port = 0;
+    Port from_port, to_port;
     Index<Host> host;
     Index<Channel> successor;  // channel that now has this channel's receive buffer, after Links::plug
     Index<Crossing> crossing;  // none: both ends are in the same partition
@@ -146,26 +146,27 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     LinkConfig config;
     ChannelLosses losses;
     std::unique_ptr<Pauses> pauses;  // of a channel with priority flow control
-    // State of a VL: bytes queued, bytes of credit, bytes held in the receive buffer; frames sent.
-    struct alignas(64) Lane {
+    // State of a lane: bytes queued, bytes of credit, bytes held in the receive buffer; frames sent.
+    struct alignas(64) LaneState {
         Ring<FrameHandle> queue;
         std::int64_t queued = 0, credits = 0, held = 0;
         std::uint64_t sent = 0;
     };
-    std::array<Lane, kVls> lanes;
+    ByLane<LaneState> lanes;
     Index<Link> link;  // none: the channel joins a switch and `host`
-    int direction = 0;
+    Direction direction = Direction::Forward;
     std::string name;
 
    private:
-    bool has(std::size_t vl) const { return (ready >> vl & 1u) != 0; }
-    bool able(std::size_t vl) {
-        if (pausing && pauses->stops(vl)) return false;
-        return lanes[vl].credits >= lanes[vl].queue.front()->length || !lossless();
+    static unsigned bit(Lane lane) { return 1u << lane.value(); }
+    bool has(Lane lane) const { return (ready & bit(lane)) != 0; }
+    bool able(Lane lane) {
+        if (pausing && pauses->stops(lane)) return false;
+        return lanes[lane].credits >= lanes[lane].queue.front()->length || !lossless();
     }
-    std::optional<std::size_t> highest(unsigned vls);
-    std::optional<std::size_t> next_in_turn();
-    std::optional<std::size_t> next_by_deficit();
+    std::optional<Lane> highest(unsigned mask);
+    std::optional<Lane> next_in_turn();
+    std::optional<Lane> next_by_deficit();
     bool cut(Frame& frame);
     void instrument(Flying& flight, Time now);
     double draw();
@@ -175,10 +176,10 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::uint64_t chance_ = 0;  // state of the random number generator
     std::vector<std::shared_ptr<PcapFile>> recorders_;
     std::shared_ptr<RecentFrames> recent_;
-    int direction_ = 0;     // for `recent_`
-    std::size_t turn_ = 0;  // VL whose turn it is in round robin
-    bool started_ = false;  // the quantum of this turn has been added
-    std::array<std::int64_t, kVls> deficits_{};
+    Direction direction_ = Direction::Forward;  // for `recent_`
+    std::size_t turn_ = 0;                      // lane whose turn it is in round robin
+    bool started_ = false;                      // the quantum of this turn has been added
+    ByLane<std::int64_t> deficits_{};
     unsigned header_lanes_ = 0;  // VLs of trimmed frames, a bit each; 0 unless a queue trims
     unsigned headers_ = 0;       // frames of header_lanes_ sent since the last frame of another VL
 };

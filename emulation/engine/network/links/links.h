@@ -17,7 +17,7 @@
 namespace railyard {
 
 struct Link {
-    std::array<Index<Channel>, 2> channels;  // by direction
+    ByDirection<Index<Channel>> channels;
 };
 
 // Bytes waiting to be sent on a channel, over all VLs. `paused`: the other end has paused at least one VL.
@@ -37,9 +37,15 @@ struct LinkSample {
 // A queue that waits for credits: a VL of a link's direction, or of a host's link.
 struct Waiting {
     Index<Link> link;
-    int direction = 0;
+    Direction direction = Direction::Forward;
     Index<Host> host;
-    int vl = 0;
+    Vl vl;
+};
+
+// Port of one of several switches.
+struct SwitchPort {
+    Index<Switch> switch_index;
+    Port port;
 };
 
 class Links {
@@ -54,18 +60,18 @@ class Links {
     explicit Links(const Switches& switches) : switches_(switches) {}
 
     void add_switch() { out_.emplace_back(); }
-    // Create a link; `config` holds from `switch_a` to `switch_b`, `back` for the other direction. Without
+    // Create a link; `config` holds from `a` to `b`, `back` for the other direction. Without
     // `plugged` it is down and not connected to its ports until plug().
-    Index<Link> connect(Index<Switch> switch_a, int port_a, Index<Switch> switch_b, int port_b,
-                        const LinkConfig& config, bool plugged, const LinkConfig& back);
-    HostChannels attach(Index<Host> host, Index<Switch> switch_index, int port, const LinkConfig& config);
+    Index<Link> connect(SwitchPort a, SwitchPort b, const LinkConfig& config, bool plugged,
+                        const LinkConfig& back);
+    HostChannels attach(Index<Host> host, SwitchPort at, const LinkConfig& config);
     void plug(Index<Link> link);
     // Throw invalid_argument if the channel's egress port is not connected to it.
     void check_plugged(Index<Channel> index);
-    void impair(Index<Link> link, int direction, const Impairment& how);
+    void impair(Index<Link> link, Direction direction, const Impairment& how);
     void set_seed(std::uint64_t seed);
     // Record the frames of a direction, or of both, in a PCAP file.
-    void record(Index<Link> link, std::optional<int> direction, const std::string& path);
+    void record(Index<Link> link, std::optional<Direction> direction, const std::string& path);
     void end_recordings();
     void flush_recordings() const;
     // Keep the latest `most` frames of a link, both directions together; 0: none. Never changes results.
@@ -74,7 +80,7 @@ class Links {
     // True if links are recorded or frames are kept; several partitions would write to the same objects.
     [[nodiscard]] bool observed() const { return !recordings_.empty() || kept_recent_; }
 
-    [[nodiscard]] const Channel& channel(Index<Link> link, int direction) const;
+    [[nodiscard]] const Channel& channel(Index<Link> link, Direction direction) const;
     [[nodiscard]] Channel& operator[](Index<Channel> index) { return channels_[index]; }
     [[nodiscard]] const Channel& operator[](Index<Channel> index) const { return channels_[index]; }
     [[nodiscard]] const Link& at(Index<Link> link) const { return links_.at(link); }
@@ -91,7 +97,7 @@ class Links {
     }
 
     // Return the bytes waiting on a direction, by the VL number of users.
-    [[nodiscard]] std::vector<std::int64_t> queued_by_vl(Index<Link> link, int direction) const;
+    [[nodiscard]] std::vector<std::int64_t> queued_by_vl(Index<Link> link, Direction direction) const;
     // Return the state of all links; load counts from the previous sample.
     LinkSample sample(Time now);
     // Return the queue depth of both directions of each link, in turn.
@@ -106,9 +112,9 @@ class Links {
 
    private:
     Index<Channel> new_channel(const LinkConfig& config, const std::string& name);
-    [[nodiscard]] Index<Channel> channel_of(Index<Link> link, int direction) const;
-    Index<Channel>& port_of(Index<Switch> switch_index, std::uint32_t port);
-    void wire(Index<Channel> channel, Index<Switch> switch_index, int port, bool plugged);
+    [[nodiscard]] Index<Channel> channel_of(Index<Link> link, Direction direction) const;
+    Index<Channel>& port_of(SwitchPort at);
+    void wire(Index<Channel> channel, SwitchPort from, bool plugged);
     void seed(Index<Channel> index);
 
     const Switches& switches_;

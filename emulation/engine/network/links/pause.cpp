@@ -41,7 +41,7 @@ std::optional<PauseOrder> pause_order(const Frame& frame) {
     return order;
 }
 
-bool Pauses::take(std::size_t lane, std::int64_t bytes) {
+bool Pauses::take(Lane lane, std::int64_t bytes) {
     const std::size_t at = class_of(lane);
     if (held_[at] + bytes > policy_.xoff + policy_.headroom) {
         ++overruns;
@@ -56,7 +56,7 @@ bool Pauses::take(std::size_t lane, std::int64_t bytes) {
     return true;
 }
 
-void Pauses::free(std::size_t lane, std::int64_t bytes) {
+void Pauses::free(Lane lane, std::int64_t bytes) {
     const std::size_t at = class_of(lane);
     held_[at] -= bytes;
     ASSERT(held_[at] >= 0);

@@ -33,19 +33,19 @@ class Pauses {
    public:
     explicit Pauses(const PausePolicy& policy) : policy_(policy) {}
 
-    static std::size_t class_of(std::size_t lane) { return lane % kClasses; }
-    bool covers(std::size_t lane) const { return (policy_.lanes >> lane & 1u) != 0; }
+    static std::size_t class_of(Lane lane) { return lane.value() % kClasses; }
+    bool covers(Lane lane) const { return (policy_.lanes >> lane.value() & 1u) != 0; }
 
     // Receiving end: reserve buffer for a frame; return false, and count an overrun, if it has no room.
     // After take() and free(), due() returns the pause frame to send back, if any.
-    bool take(std::size_t lane, std::int64_t bytes);
-    void free(std::size_t lane, std::int64_t bytes);
+    bool take(Lane lane, std::int64_t bytes);
+    void free(Lane lane, std::int64_t bytes);
     std::optional<PauseOrder> due();
     // Classes that the receiving end has asked the sender to stop.
     std::uint8_t asked() const { return asked_; }
 
     // Sending end: return true if a lane is paused.
-    bool stops(std::size_t lane) const { return (stopped_ >> class_of(lane) & 1u) != 0 && covers(lane); }
+    bool stops(Lane lane) const { return (stopped_ >> class_of(lane) & 1u) != 0 && covers(lane); }
     void obey(PauseOrder order, Time now);
     // End pauses that exceed the watchdog's limit; return their classes as a bit mask.
     std::uint8_t expire(Time now);

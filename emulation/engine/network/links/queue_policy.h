@@ -14,10 +14,6 @@
 
 namespace railyard {
 
-// Number of values of standard_metadata.priority; a priority may have two lanes (Lanes::set).
-constexpr std::size_t kPriorities = 8;
-constexpr std::size_t kVls = 2 * kPriorities;
-
 // Most trimmed frames that a port sends before a waiting data frame, as in NDP (Handley et al., SIGCOMM
 // 2017): in an incast, headers would otherwise fill the link.
 constexpr unsigned kHeadersPerData = 10;
@@ -29,15 +25,15 @@ struct QueuePolicy {
         std::int64_t frames = 0;
         bool trims = false;
     };
-    std::array<Queue, kVls> queues;
-    std::array<std::uint8_t, 2> trimmed{};  // VL of trimmed frames, by their former lane modulo 2
-    std::optional<PausePolicy> pauses;      // none: no priority flow control
+    ByLane<Queue> queues;
+    std::array<Lane, 2> trimmed{};      // lane of trimmed frames, by their former lane modulo 2
+    std::optional<PausePolicy> pauses;  // none: no priority flow control
 
     bool trims() const {
         return std::ranges::any_of(queues, [](const Queue& queue) { return queue.trims; });
     }
-    bool admits(std::size_t vl, std::int64_t bytes, std::size_t frames, std::int64_t more) const {
-        const Queue& queue = queues[vl];
+    bool admits(Lane lane, std::int64_t bytes, std::size_t frames, std::int64_t more) const {
+        const Queue& queue = queues[lane];
         return (queue.bytes == 0 || bytes + more <= queue.bytes) &&
                (queue.frames == 0 || static_cast<std::int64_t>(frames) < queue.frames);
     }

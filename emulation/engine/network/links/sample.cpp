@@ -48,8 +48,9 @@ LinkSample Links::sample(Time now) {
     while (sampled_busy_.size() < channels_.size()) sampled_busy_.push_back(0);
     for (const Link& link : links_) {
         std::uint8_t state = 0;
-        for (std::size_t direction = 0; direction < 2; ++direction) {
+        for (const Direction direction : kDirections) {
             const Index<Channel> index = link.channels[direction];
+            const auto bit = static_cast<unsigned>(direction);
             const Channel& c = channels_[index];
             // `busy` includes all of a frame as soon as its sending begins: carry the rest over to the next
             // sample.
@@ -59,8 +60,8 @@ LinkSample Links::sample(Time now) {
             const QueueDepth depth = queue_depth(index);
             result.queue.push_back(queue_share(c, depth.bytes));
             if (c.up) state |= 1;
-            if (c.impaired()) state = static_cast<std::uint8_t>(state | 2u << direction);
-            if (depth.paused) state = static_cast<std::uint8_t>(state | 8u << direction);
+            if (c.impaired()) state = static_cast<std::uint8_t>(state | 2u << bit);
+            if (depth.paused) state = static_cast<std::uint8_t>(state | 8u << bit);
         }
         result.state.push_back(static_cast<char>(state));
     }
@@ -73,7 +74,7 @@ QueueDepth Links::queue_depth(Index<Channel> channel) const {
     QueueDepth result;
     for (std::size_t lane = 0; lane < c.lanes.size(); ++lane) {
         result.bytes += c.lanes[lane].queued;
-        result.paused = result.paused || (c.pausing && c.pauses->stops(lane));
+        result.paused = result.paused || (c.pausing && c.pauses->stops(Lane(lane)));
     }
     return result;
 }
@@ -85,11 +86,11 @@ std::vector<QueueDepth> Links::queue_depths() const {
     return result;
 }
 
-std::vector<std::int64_t> Links::queued_by_vl(Index<Link> link, int direction) const {
+std::vector<std::int64_t> Links::queued_by_vl(Index<Link> link, Direction direction) const {
     const Channel& c = channels_[channel_of(link, direction)];
     std::vector<std::int64_t> result(lanes.vls().size());
     for (std::size_t lane = 0; lane < lanes.vls().size(); ++lane)
-        result[static_cast<std::size_t>(lanes.vls()[lane])] = c.lanes[lane].queued;
+        result[static_cast<std::size_t>(lanes.vls()[lane].value())] = c.lanes[lane].queued;
     return result;
 }
 

@@ -20,11 +20,11 @@ class Lanes {
     // Give every priority two lanes. Bit `bit` of a frame, counted from the most significant bit of its first
     // byte, selects the lane. vls[2 * priority + lane] is the VL's number.
     // invalid_argument if `vls` is not a permutation of 0 to kVls - 1.
-    void set(std::uint32_t bit, const std::vector<int>& vls) {
-        std::vector<int> sorted = vls;
+    void set(std::uint32_t bit, const std::vector<Vl>& vls) {
+        std::vector<Vl> sorted = vls;
         std::sort(sorted.begin(), sorted.end());
         for (std::size_t vl = 0; vl < kVls; ++vl)
-            if (sorted.size() != kVls || sorted[vl] != static_cast<int>(vl))
+            if (sorted.size() != kVls || sorted[vl] != Vl(vl))
                 throw std::invalid_argument("VLs of lanes: there must be " + std::to_string(kVls) +
                                             ", each from 0 to " + std::to_string(kVls - 1) + " once");
         bit_ = bit;
@@ -32,34 +32,34 @@ class Lanes {
     }
     [[nodiscard]] bool doubled() const { return bit_.has_value(); }
     // VL numbers by lane, in ascending order of service priority.
-    [[nodiscard]] const std::vector<int>& vls() const { return vls_; }
+    [[nodiscard]] const std::vector<Vl>& vls() const { return vls_; }
     // Lane of a VL; none if there is no such VL.
-    [[nodiscard]] std::optional<std::uint8_t> of_vl(int vl) const {
+    [[nodiscard]] std::optional<Lane> of_vl(Vl vl) const {
         const auto lane = std::find(vls_.begin(), vls_.end(), vl);
         if (lane == vls_.end()) return std::nullopt;
-        return static_cast<std::uint8_t>(lane - vls_.begin());
+        return Lane(lane - vls_.begin());
     }
     // Index of the frame bit that selects one of a priority's two lanes; 0 if each priority has one lane.
     [[nodiscard]] std::uint32_t bit() const { return bit_.value_or(0); }
-    // Return the lane of a frame whose `vl` is a priority set by the switch, and which is not pending.
-    [[nodiscard]] std::uint8_t of(const Frame& frame) const {
-        if (!bit_) return frame.vl;
+    // Return the lane of a frame that has left a switch and is not pending.
+    [[nodiscard]] Lane of(const Frame& frame) const {
+        if (!bit_) return Lane(frame.priority().value());
         const std::uint32_t at = *bit_ / 8;
-        return of(frame.vl, at < frame.length && (frame.byte(at) >> (7 - *bit_ % 8) & 1) != 0);
+        return of(frame.priority(), at < frame.length && (frame.byte(at) >> (7 - *bit_ % 8) & 1) != 0);
     }
     // Return the lane of a priority. If a priority has two lanes, `second` selects the second.
-    [[nodiscard]] std::uint8_t of(std::uint8_t priority, bool second) const {
-        ASSERT(priority < kPriorities);
-        return static_cast<std::uint8_t>(doubled() ? 2 * priority + second : priority);
+    [[nodiscard]] Lane of(Priority priority, bool second) const {
+        ASSERT(priority.value() < kPriorities);
+        return Lane(doubled() ? 2 * priority.value() + second : priority.value());
     }
     // Return the priority of a lane, as programs see it.
-    [[nodiscard]] std::uint8_t priority_of(std::uint8_t lane) const {
-        return doubled() ? static_cast<std::uint8_t>(lane / 2) : lane;
+    [[nodiscard]] Priority priority_of(Lane lane) const {
+        return Priority(doubled() ? lane.value() / 2 : lane.value());
     }
 
    private:
     std::optional<std::uint32_t> bit_;  // none: a priority has one lane
-    std::vector<int> vls_{0, 1, 2, 3, 4, 5, 6, 7};
+    std::vector<Vl> vls_{Vl(0), Vl(1), Vl(2), Vl(3), Vl(4), Vl(5), Vl(6), Vl(7)};
 };
 
 }  // namespace railyard

@@ -11,13 +11,13 @@ namespace railyard {
 FrameState::FrameState(std::shared_ptr<const Program> of)
     : owned_program(std::move(of)), program(*owned_program), slots(program.image) {}
 
-void FrameState::begin(const Frame& arrived, std::uint32_t ingress_port, Time time) {
+void FrameState::begin(const Frame& arrived, Port ingress_port, Time time) {
     now = time;
     left = {};
     std::fill_n(slots.begin(), program.cleared_slots, 0);
     ingress_length = length = arrived.length;
     truncate = 0;
-    slots[program.standard.ingress_port] = ingress_port & low_mask(kPortBits);
+    slots[program.standard.ingress_port] = ingress_port.value() & low_mask(kPortBits);
     slots[program.standard.packet_length] = arrived.length;
 }
 

@@ -27,7 +27,7 @@ struct FrameState {
     explicit FrameState(std::shared_ptr<const Program> of);
     FrameState(const FrameState&) = delete;
 
-    void begin(const Frame& arrived, std::uint32_t ingress_port, Time time);
+    void begin(const Frame& arrived, Port ingress_port, Time time);
     // Save the state in a frame that continues later, and restore it; the frame is then no longer pending.
     void save(Frame& pending) const;
     void load(Frame& pending);

@@ -67,7 +67,8 @@ struct Wired {
     Network net;
 
     Index<Switch> add(std::uint32_t partition = 0) {
-        const Index<Switch> index = net.add_switch("s" + std::to_string(net.switch_count()), 510, partition);
+        const Index<Switch> index =
+            net.add_switch("s" + std::to_string(net.switch_count()), Port(510), partition);
         net.switch_at(index).set_program(wire());
         return index;
     }
@@ -96,9 +97,9 @@ struct Wired {
         for (std::size_t at = 0; at < count; ++at) row.push_back(add());
         Chain made;
         for (std::size_t at = 0; at + 1 < count; ++at)
-            made.links.push_back(net.connect(row[at], 2, row[at + 1], 1, config));
-        made.source = net.attach_host(row.front(), 1, config);
-        made.target = net.attach_host(row.back(), 2, config);
+            made.links.push_back(net.connect({row[at], Port(2)}, {row[at + 1], Port(1)}, config));
+        made.source = net.attach_host({row.front(), Port(1)}, config);
+        made.target = net.attach_host({row.back(), Port(2)}, config);
         made.sink = sink(made.target);
         return made;
     }

@@ -18,16 +18,16 @@ struct Running : testing::Test {
     std::unique_ptr<Switch> sw;
 
     void start(const std::string& program) {
-        sw = std::make_unique<Switch>("s", 510, pool, shares);
+        sw = std::make_unique<Switch>("s", Port(510), pool, shares);
         sw->set_program(unit::program(program));
     }
     // Process a frame; return the port and the hexadecimal digits of each frame that leaves.
     std::vector<std::pair<std::uint32_t, std::string>> process(const std::string& bytes,
-                                                               std::uint32_t port = 7) {
+                                                               Port port = Port(7)) {
         Outputs out;
         sw->process(pool.acquire(bytes.data(), bytes.size()), port, 0, out);
         std::vector<std::pair<std::uint32_t, std::string>> result;
-        for (const Output& o : out) result.emplace_back(o.port, digits(o.frame->view()));
+        for (const Output& o : out) result.emplace_back(o.port.value(), digits(o.frame->view()));
         return result;
     }
 };

@@ -22,24 +22,26 @@ struct Link1 : testing::Test {
     }
     FrameHandle frame(std::size_t bytes, std::uint8_t vl = 0) {
         FrameHandle frame = pool.acquire(bytes);
-        frame->vl = vl;
+        frame->set_lane(Lane(vl));
         return frame;
     }
     bool put(Channel& channel, std::size_t bytes, std::uint8_t vl = 0) {
         FrameHandle f = frame(bytes, vl);
         return channel.put(f);
     }
-    // Send what the scheduler chooses; its VL.
-    static std::optional<std::size_t> serve(Channel& channel) {
-        const auto vl = channel.next();
-        if (vl) channel.send(channel.take(*vl), *vl, channel.busy_until, channel.flying);
-        return vl;
+    // Send what the scheduler chooses; its lane.
+    static std::optional<Lane> serve(Channel& channel) {
+        const auto lane = channel.next();
+        if (lane) channel.send(channel.take(*lane), *lane, channel.busy_until, channel.flying);
+        return lane;
     }
 };
 
 TEST_F(Link1, RefusesARateDelayOrBufferThatCannotBe) {
-    for (const auto& [change, word] : std::map<std::string, std::string>{
-             {"rate", "a rate of 0 bit/s"}, {"delay", "the delay is negative"}, {"buffer", "a buffer is negative"}}) {
+    for (const auto& [change, word] :
+         std::map<std::string, std::string>{{"rate", "a rate of 0 bit/s"},
+                                            {"delay", "the delay is negative"},
+                                            {"buffer", "a buffer is negative"}}) {
         LinkConfig wrong = config();
         if (change == "rate") wrong.rate_bps = 0;
         if (change == "delay") wrong.delay = -1;
@@ -80,7 +82,7 @@ TEST_F(Link1, SerialisationOfHugeFramesDoesNotOverflow) {
 
 TEST_F(Link1, AFrameArrivesAfterSerialisationAndDelay) {
     Channel channel(config(), "x");
-    EXPECT_EQ(channel.send(frame(100), 0, 1000, channel.flying), 101'000);
+    EXPECT_EQ(channel.send(frame(100), Lane(0), 1000, channel.flying), 101'000);
     EXPECT_EQ(channel.flying.front().arrival, 106'000);
     EXPECT_EQ(channel.busy_until, 101'000);
     EXPECT_EQ(channel.load.busy, 100'000);
@@ -122,12 +124,12 @@ TEST_F(Link1, TakeAndPutBackLeaveTheQueueAsItWas) {
     Channel channel(config(), "x");
     put(channel, 10, 2);
     put(channel, 20, 2);
-    channel.put_back(channel.take(2));
+    channel.put_back(channel.take(Lane(2)));
     EXPECT_EQ(channel.waiting, 2U);
     EXPECT_EQ(channel.lanes[2].queued, 30);
-    EXPECT_EQ(channel.take(2)->length, 10U);
+    EXPECT_EQ(channel.take(Lane(2))->length, 10U);
     EXPECT_EQ(channel.ready, 1U << 2);
-    EXPECT_EQ(channel.take(2)->length, 20U);
+    EXPECT_EQ(channel.take(Lane(2))->length, 20U);
     EXPECT_EQ(channel.ready, 0U);
     EXPECT_EQ(channel.lanes[2].queued, 0);
 }
@@ -136,7 +138,7 @@ TEST_F(Link1, StrictPriorityServesTheHighestVl) {
     Channel channel(config(), "x");
     for (const std::uint8_t vl : {1, 5, 3, 5}) put(channel, 10, vl);
     std::vector<std::size_t> served;
-    while (const auto vl = serve(channel)) served.push_back(*vl);
+    while (const auto lane = serve(channel)) served.push_back(lane->value());
     EXPECT_EQ(served, (std::vector<std::size_t>{5, 5, 3, 1}));
 }
 
@@ -145,8 +147,8 @@ TEST_F(Link1, AVlWithoutCreditsGivesWayToALowerVl) {
     put(channel, 80, 5);
     put(channel, 80, 5);
     put(channel, 80, 1);
-    EXPECT_EQ(serve(channel), 5U);
-    EXPECT_EQ(serve(channel), 1U);
+    EXPECT_EQ(serve(channel), Lane(5));
+    EXPECT_EQ(serve(channel), Lane(1));
     EXPECT_EQ(serve(channel), std::nullopt);
     EXPECT_EQ(channel.waiting, 1U);
 }
@@ -158,7 +160,7 @@ TEST_F(Link1, RoundRobinServesVlsInTurn) {
     for (int i = 0; i < 2; ++i)
         for (const std::uint8_t vl : {0, 3, 9}) put(channel, 10, vl);
     std::vector<std::size_t> served;
-    while (const auto vl = serve(channel)) served.push_back(*vl);
+    while (const auto lane = serve(channel)) served.push_back(lane->value());
     EXPECT_EQ(served, (std::vector<std::size_t>{0, 3, 9, 0, 3, 9}));
 }
 
@@ -174,7 +176,7 @@ TEST_F(Link1, DeficitRoundRobinSharesBytesByTheQuanta) {
     for (int i = 0; i < 400; ++i) put(channel, 90, 2);
     std::map<std::size_t, std::uint64_t> bytes;
     while (bytes[2] < 27'000) {
-        const std::size_t vl = *serve(channel);
+        const std::size_t vl = serve(channel)->value();
         bytes[vl] += channel.flying[channel.flying.size() - 1].frame->length;
     }
     EXPECT_NEAR(static_cast<double>(bytes[2]) / static_cast<double>(bytes[1]), 3, 0.1);
@@ -186,11 +188,11 @@ TEST_F(Link1, DeficitRoundRobinForgetsTheDeficitOfAnEmptyQueue) {
     fair.quanta.fill(100);
     Channel channel(fair, "x");
     put(channel, 10, 1);
-    EXPECT_EQ(serve(channel), 1U);  // 90 bytes of its quantum are left, and lost
+    EXPECT_EQ(serve(channel), Lane(1));  // 90 bytes of its quantum are left, and lost
     put(channel, 150, 1);
     put(channel, 100, 2);
-    EXPECT_EQ(serve(channel), 2U);
-    EXPECT_EQ(serve(channel), 1U);
+    EXPECT_EQ(serve(channel), Lane(2));
+    EXPECT_EQ(serve(channel), Lane(1));
 }
 
 TEST_F(Link1, AFrameOfAnIdleLinkPassesItsQueue) {
@@ -215,22 +217,22 @@ TEST_F(Link1, CreditsReturnALinkDelayAfterTheBufferIsFree) {
     Channel channel(config(100), "x");
     put(channel, 100);
     put(channel, 100);
-    ASSERT_EQ(serve(channel), 0U);
+    ASSERT_EQ(serve(channel), Lane(0));
     channel.lanes[0].held = 100;  // has arrived
-    channel.give_back({Index<Channel>(0), 100, {}, 0}, 20'000);
+    channel.give_back({Index<Channel>(0), 100, {}, Lane(0)}, 20'000);
     EXPECT_EQ(channel.lanes[0].held, 0);
     channel.collect(24'999);
     EXPECT_EQ(serve(channel), std::nullopt);
     channel.collect(25'000);
     EXPECT_EQ(channel.lanes[0].credits, 100);
-    EXPECT_EQ(serve(channel), 0U);
+    EXPECT_EQ(serve(channel), Lane(0));
 }
 
 TEST_F(Link1, CreditsThatReturnOutOfOrderAreCollectedByTime) {
     Channel channel(config(1000), "x");
     for (auto& lane : channel.lanes) lane.credits = 0;
     for (const Time time : {30, 10, 20, 10, 40})
-        channel.return_credit({time, static_cast<std::uint32_t>(time), 0});
+        channel.return_credit({time, static_cast<std::uint32_t>(time), Lane(0)});
     channel.collect(10);
     EXPECT_EQ(channel.lanes[0].credits, 20);
     channel.collect(30);
@@ -248,21 +250,21 @@ TEST_F(Link1, CreditsAreConservedOverManyFrames) {
         channel.collect(now);
         if (random.chance(60))
             put(channel, 1 + random.below(500), static_cast<std::uint8_t>(random.below(kVls)));
-        if (const auto vl = channel.next()) {
-            FrameHandle sent = channel.take(*vl);
-            flying[*vl] += sent->length;
-            channel.send(std::move(sent), *vl, std::max(now, channel.busy_until), channel.flying);
+        if (const auto lane = channel.next()) {
+            FrameHandle sent = channel.take(*lane);
+            flying[lane->value()] += sent->length;
+            channel.send(std::move(sent), *lane, std::max(now, channel.busy_until), channel.flying);
         }
         if (!channel.flying.empty() && random.chance(50)) {
             const FrameHandle arrived = channel.flying.pop_front().frame;
-            flying[arrived->vl] -= arrived->length;
-            channel.lanes[arrived->vl].held += arrived->length;
-            channel.give_back({Index<Channel>(0), arrived->length, {}, arrived->vl},
+            flying[arrived->lane().value()] -= arrived->length;
+            channel.lanes[arrived->lane()].held += arrived->length;
+            channel.give_back({Index<Channel>(0), arrived->length, {}, arrived->lane()},
                               now + static_cast<Time>(random.below(9000)));
         }
         std::array<std::int64_t, kVls> returning{};
         for (std::size_t at = 0; at < channel.returning.size(); ++at)
-            returning[channel.returning[at].vl] += channel.returning[at].bytes;
+            returning[channel.returning[at].lane.value()] += channel.returning[at].bytes;
         for (std::size_t vl = 0; vl < kVls; ++vl) {
             const auto& lane = channel.lanes[vl];
             ASSERT_GE(lane.credits, 0);
@@ -275,9 +277,9 @@ TEST_F(Link1, ALinkComesUpWithCreditsForTheFreeBuffers) {
     Channel channel(config(1000), "x");
     channel.up = false;
     channel.lanes[2].credits = 5;
-    channel.lanes[2].held = 300;              // in the switch behind it
-    channel.return_credit({2'000, 100, 2});   // returns before the link is up for a delay
-    channel.return_credit({50'000, 200, 2});  // returns later
+    channel.lanes[2].held = 300;                    // in the switch behind it
+    channel.return_credit({2'000, 100, Lane(2)});   // returns before the link is up for a delay
+    channel.return_credit({50'000, 200, Lane(2)});  // returns later
     channel.bring_up(1'000);
     EXPECT_TRUE(channel.up);
     EXPECT_EQ(channel.lanes[2].credits, 1000 - 300 - 200);
@@ -292,7 +294,7 @@ TEST_F(Link1, LossMarksTheGivenShareOfFrames) {
     channel.impair({.loss = 0.25});
     int lost = 0;
     for (int i = 0; i < 4000; ++i) {
-        channel.send(frame(10), 0, channel.busy_until, channel.flying);
+        channel.send(frame(10), Lane(0), channel.busy_until, channel.flying);
         lost += channel.flying.pop_front().frame->lost;
     }
     EXPECT_NEAR(lost, 1000, 90);  // more than three standard deviations
@@ -306,7 +308,7 @@ TEST_F(Link1, LossOfASeedHitsTheSameFramesAgain) {
         channel.impair({.loss = 0.5});
         std::vector<bool> out;
         for (int i = 0; i < 64; ++i) {
-            channel.send(frame(10), 0, channel.busy_until, channel.flying);
+            channel.send(frame(10), Lane(0), channel.busy_until, channel.flying);
             out.push_back(channel.flying.pop_front().frame->lost);
         }
         return out;
@@ -319,20 +321,20 @@ TEST_F(Link1, ABlockedDirectionLosesAll) {
     Channel channel(config(), "x");
     channel.impair({.blocked = true});
     EXPECT_TRUE(channel.impaired());
-    channel.send(frame(10), 0, 0, channel.flying);
+    channel.send(frame(10), Lane(0), 0, channel.flying);
     EXPECT_TRUE(channel.flying.front().frame->lost);
     channel.impair({});
     EXPECT_FALSE(channel.impaired());
-    channel.send(frame(10), 0, channel.busy_until, channel.flying);
+    channel.send(frame(10), Lane(0), channel.busy_until, channel.flying);
     EXPECT_FALSE(channel.flying[1].frame->lost);
 }
 
 TEST_F(Link1, FramesKeepTheirOrderWhenAnExtraDelayEnds) {
     Channel channel(config(), "x");
     channel.impair({.extra_delay = 1'000'000});
-    channel.send(frame(10), 0, 0, channel.flying);
+    channel.send(frame(10), Lane(0), 0, channel.flying);
     channel.impair({});
-    channel.send(frame(10), 0, 10'000, channel.flying);
+    channel.send(frame(10), Lane(0), 10'000, channel.flying);
     EXPECT_EQ(channel.flying[0].arrival, 1'015'000);
     EXPECT_EQ(channel.flying[1].arrival, 1'015'000);
 }
@@ -356,12 +358,12 @@ TEST_F(Link1, RefusesAnImpairmentThatCannotBe) {
 
 TEST_F(Link1, RecentFramesHaveTheTimeAtWhichTheyWereSent) {
     Channel channel(config(), "x");
-    channel.keep_recent(std::make_shared<RecentFrames>(2), 1);
-    channel.send(pool.acquire("abc", 3), 0, 777, channel.flying);
+    channel.keep_recent(std::make_shared<RecentFrames>(2), Direction::Backward);
+    channel.send(pool.acquire("abc", 3), Lane(0), 777, channel.flying);
     const auto items = channel.recent()->list();
     ASSERT_EQ(items.size(), 1U);
     EXPECT_EQ(items[0].time, 777);
-    EXPECT_EQ(items[0].direction, 1);
+    EXPECT_EQ(items[0].direction, Direction::Backward);
     EXPECT_EQ(items[0].bytes, "abc");
 }
 

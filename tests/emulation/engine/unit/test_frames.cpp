@@ -101,15 +101,15 @@ TEST(FramePool, GivesAFrameBackToTheNextOfItsSize) {
 TEST(FramePool, AReusedFrameKeepsNothingOfTheEarlierFrame) {
     FramePool pool;
     FrameHandle frame = pool.acquire("abc", 3);
-    frame->vl = 5;
+    frame->set_lane(Lane(5));
     frame->pending = frame->lost = true;
-    frame->held = {Index<Channel>(3), 9, {}, 1};
+    frame->held = {Index<Channel>(3), 9, {}, Lane(1)};
     pool.mark(*frame);
     const Frame* const address = frame.get();
     frame.reset();
     frame = pool.acquire(3);
     ASSERT_EQ(frame.get(), address);
-    EXPECT_EQ(frame->vl, 0);
+    EXPECT_EQ(frame->lane(), Lane(0));
     EXPECT_FALSE(frame->pending || frame->lost || frame->controlled);
     EXPECT_FALSE(frame->held.channel);
     EXPECT_EQ(frame->start, Frame::kHeadroom);
@@ -276,20 +276,22 @@ TEST(Words, AreInNetworkByteOrder) {
 
 TEST(RecentFrames, KeepsTheLastOfEachSizeInTheirOrder) {
     RecentFrames recent(3);
-    for (int i = 0; i < 5; ++i) recent.put(10 * i, i % 2, std::string(1, static_cast<char>('a' + i)));
+    for (int i = 0; i < 5; ++i)
+        recent.put(10 * i, kDirections[static_cast<std::size_t>(i % 2)],
+                   std::string(1, static_cast<char>('a' + i)));
     const auto items = recent.list();
     ASSERT_EQ(items.size(), 3U);
     for (std::size_t at = 0; at < 3; ++at) {
         EXPECT_EQ(items[at].number, at + 2);
         EXPECT_EQ(items[at].time, static_cast<Time>(10 * (at + 2)));
         EXPECT_EQ(items[at].bytes, std::string(1, static_cast<char>('c' + at)));
-        EXPECT_EQ(items[at].direction, static_cast<int>(at % 2));
+        EXPECT_EQ(items[at].direction, kDirections[at % 2]);
     }
 }
 
 TEST(RecentFrames, HasNoMoreThanItGot) {
     RecentFrames recent(8);
-    recent.put(1, 0, "x");
+    recent.put(1, Direction::Forward, "x");
     EXPECT_EQ(recent.list().size(), 1U);
 }
 

@@ -14,7 +14,7 @@ using unit::Sink;
 
 TEST_F(Fabric, AFrameArrivesAfterTheTimeOfEachLink) {
     const Chain row = chain(3, link_config(1000));
-    net.send(row.source, frame(2, 100), 0);
+    net.send(row.source, frame(2, 100), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     ASSERT_EQ(row.sink->seen.size(), 1U);
     EXPECT_EQ(row.sink->seen[0].first, 4 * (100 + 1000));
@@ -26,7 +26,7 @@ TEST_F(Fabric, FramesOfALinkKeepTheirOrder) {
     for (char number = 0; number < 50; ++number) {
         std::string bytes = frame(2, 100);
         bytes[1] = number;
-        net.send(row.source, bytes, 0);
+        net.send(row.source, bytes, Vl(0));
     }
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     ASSERT_EQ(row.sink->seen.size(), 50U);
@@ -40,18 +40,18 @@ TEST_F(Fabric, FramesOfALinkKeepTheirOrder) {
 
 TEST_F(Fabric, AHigherPriorityOvertakesInTheQueue) {
     const Chain row = chain(1, link_config());
-    net.send(row.source, frame(2, 100, 0), 0);
-    for (int i = 0; i < 3; ++i) net.send(row.source, frame(2, 100, 1), 0);
-    net.send(row.source, frame(2, 10, 6), 0);
+    net.send(row.source, frame(2, 100, 0), Vl(0));
+    for (int i = 0; i < 3; ++i) net.send(row.source, frame(2, 100, 1), Vl(0));
+    net.send(row.source, frame(2, 10, 6), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     ASSERT_EQ(row.sink->seen.size(), 5U);
     EXPECT_EQ(row.sink->seen.back().second[0] & 7, 6);  // the host has one queue, in which no frame overtakes
-    const Index<Host> fast = net.attach_host(Index<Switch>(0), 3, link_config());
+    const Index<Host> fast = net.attach_host({Index<Switch>(0), Port(3)}, link_config());
     row.sink->seen.clear();
     // Two hosts fill the queue of the port: the last frame, of high priority, leaves before frames that wait.
-    for (int i = 0; i < 4; ++i) net.send(row.source, frame(2, 100, 1), 0);
-    net.send(fast, frame(2, 250, 1), 0);
-    net.send(fast, frame(2, 20, 6), 0);
+    for (int i = 0; i < 4; ++i) net.send(row.source, frame(2, 100, 1), Vl(0));
+    net.send(fast, frame(2, 250, 1), Vl(0));
+    net.send(fast, frame(2, 20, 6), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_LT(std::find_if(row.sink->seen.begin(), row.sink->seen.end(),
                            [](const auto& s) { return (s.second[0] & 7) == 6; }),
@@ -60,7 +60,7 @@ TEST_F(Fabric, AHigherPriorityOvertakesInTheQueue) {
 
 TEST_F(Fabric, RunsUpToATimeAndGoesOn) {
     const Chain row = chain(1, link_config(1000));
-    net.send(row.source, frame(2, 100), 0);
+    net.send(row.source, frame(2, 100), Vl(0));
     EXPECT_EQ(net.run(1500), RunEnd::Until);
     EXPECT_EQ(net.now(), 1500);
     EXPECT_TRUE(row.sink->seen.empty());
@@ -71,7 +71,7 @@ TEST_F(Fabric, RunsUpToATimeAndGoesOn) {
 
 TEST_F(Fabric, PausesAfterSoManyEvents) {
     const Chain row = chain(1, link_config(1000));
-    net.send(row.source, frame(2, 100), 0);
+    net.send(row.source, frame(2, 100), Vl(0));
     EXPECT_EQ(net.run(kForever, 1), RunEnd::Paused);
     EXPECT_TRUE(row.sink->seen.empty());
     EXPECT_EQ(net.run(kForever, 100), RunEnd::Idle);
@@ -80,7 +80,7 @@ TEST_F(Fabric, PausesAfterSoManyEvents) {
 
 TEST_F(Fabric, AFrameForAPortWithoutALinkIsCountedAndGone) {
     const Chain row = chain(1, link_config(0, 100));
-    for (int i = 0; i < 5; ++i) net.send(row.source, frame(9, 100), 0);
+    for (int i = 0; i < 5; ++i) net.send(row.source, frame(9, 100), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(net.frames_without_link(), 5U);  // and the credits of each are returned
 }
@@ -130,7 +130,7 @@ TEST_F(Fabric, AlarmsReachTheControlPlaneInOrderOfTime) {
 
 TEST_F(Fabric, AReplacedStationLeavesAndHearsNoMore) {
     const Chain row = chain(1, link_config(100));
-    net.send(row.source, frame(2, 10), 0);
+    net.send(row.source, frame(2, 10), Vl(0));
     const auto other = sink(row.target);
     EXPECT_TRUE(row.sink->left);
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
@@ -143,8 +143,8 @@ TEST_F(Fabric, AStationMayReplaceItselfWhileItAnswers) {
     const auto second = std::make_shared<Sink>();
     const auto first =
         sink(row.target, [&](FrameHandle, Time, Actions&) { net.set_application(row.target, second); });
-    net.send(row.source, frame(2, 10), 0);
-    net.send(row.source, frame(2, 10), 0);
+    net.send(row.source, frame(2, 10), Vl(0));
+    net.send(row.source, frame(2, 10), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(first->seen.size(), 1U);
     EXPECT_EQ(second->seen.size(), 1U);
@@ -152,17 +152,20 @@ TEST_F(Fabric, AStationMayReplaceItselfWhileItAnswers) {
 
 TEST_F(Fabric, RefusesAVlThatThereIsNot) {
     const Chain row = chain(1, link_config());
-    EXPECT_THROW(net.send(row.source, frame(2, 10), 8), std::invalid_argument);
-    EXPECT_THROW(net.send(row.source, frame(2, 10), -1), std::invalid_argument);
-    EXPECT_THROW(net.send(Index<Host>(9), frame(2, 10), 0), std::out_of_range);
+    EXPECT_THROW(net.send(row.source, frame(2, 10), Vl(8)), std::invalid_argument);
+    EXPECT_THROW(net.send(row.source, frame(2, 10), Vl(-1)), std::invalid_argument);
+    EXPECT_THROW(net.send(Index<Host>(9), frame(2, 10), Vl(0)), std::out_of_range);
 }
 
 TEST_F(Fabric, RefusesAPortTwiceOrOutOfRange) {
     const Index<Switch> a = add(), b = add();
-    static_cast<void>(net.connect(a, 1, b, 1, link_config()));
-    EXPECT_THROW(static_cast<void>(net.connect(a, 1, b, 2, link_config())), std::invalid_argument);
-    EXPECT_THROW(static_cast<void>(net.connect(a, 510, b, 2, link_config())), std::invalid_argument);
-    EXPECT_THROW(static_cast<void>(net.connect(a, -1, b, 3, link_config())), std::invalid_argument);
+    static_cast<void>(net.connect({a, Port(1)}, {b, Port(1)}, link_config()));
+    EXPECT_THROW(static_cast<void>(net.connect({a, Port(1)}, {b, Port(2)}, link_config())),
+                 std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(net.connect({a, Port(510)}, {b, Port(2)}, link_config())),
+                 std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(net.connect({a, Port(~0U)}, {b, Port(3)}, link_config())),
+                 std::invalid_argument);
 }
 
 TEST_F(Fabric, APacketOutLeavesByThePortItNames) {

@@ -14,15 +14,16 @@ using unit::Wired;
 
 TEST_F(Fabric, LosslessLinksLoseNothingAndEndWithAllCredits) {
     const Chain row = chain(3, link_config(50, 300));
-    for (int i = 0; i < 200; ++i) net.send(row.source, frame(2, 100, static_cast<unsigned>(i) % 8), i % 8);
+    for (int i = 0; i < 200; ++i)
+        net.send(row.source, frame(2, 100, static_cast<unsigned>(i) % 8), Vl(i % 8));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(row.sink->seen.size(), 200U);
     for (const Index<Link> link : row.links) {
-        const Channel& used = net.links().channel(link, 0);
+        const Channel& used = net.links().channel(link, Direction::Forward);
         for (std::size_t vl = 0; vl < kVls; ++vl) {
             std::int64_t returning = 0;
             for (std::size_t at = 0; at < used.returning.size(); ++at)
-                if (used.returning[at].vl == vl) returning += used.returning[at].bytes;
+                if (used.returning[at].lane == Lane(vl)) returning += used.returning[at].bytes;
             EXPECT_EQ(used.lanes[vl].credits + returning, 300);
             EXPECT_EQ(used.lanes[vl].held, 0);
         }
@@ -39,10 +40,10 @@ TEST_F(Fabric, ARingOfFullBuffersIsADeadlockWhoseCycleIsNamed) {
         steer(s, 5, 2, 3);
     }
     for (std::size_t i = 0; i < 4; ++i)
-        links.push_back(net.connect(ring[i], 2, ring[(i + 1) % 4], 1, link_config(10, 100)));
+        links.push_back(net.connect({ring[i], Port(2)}, {ring[(i + 1) % 4], Port(1)}, link_config(10, 100)));
     for (const Index<Switch> s : ring) {
-        const Index<Host> host = net.attach_host(s, 3, link_config(10, 100));
-        for (int i = 0; i < 10; ++i) net.send(host, frame(4, 100), 0);
+        const Index<Host> host = net.attach_host({s, Port(3)}, link_config(10, 100));
+        for (int i = 0; i < 10; ++i) net.send(host, frame(4, 100), Vl(0));
     }
     EXPECT_EQ(net.run(kForever), RunEnd::Deadlock);
     const auto cycle = net.deadlock();
@@ -54,7 +55,7 @@ TEST_F(Fabric, ARingOfFullBuffersIsADeadlockWhoseCycleIsNamed) {
 
 TEST_F(Fabric, ACutLosesTheFramesOnTheWireAndInTheQueue) {
     const Chain row = chain(2, link_config(1000, 200));
-    for (int i = 0; i < 20; ++i) net.send(row.source, frame(2, 100), 0);
+    for (int i = 0; i < 20; ++i) net.send(row.source, frame(2, 100), Vl(0));
     net.alarm(2000, 1);  // two frames are on the wire
     EXPECT_EQ(net.run(kForever), RunEnd::Control);
     take_control();
@@ -64,34 +65,34 @@ TEST_F(Fabric, ACutLosesTheFramesOnTheWireAndInTheQueue) {
     EXPECT_EQ(ports[0].kind, ControlItem::Kind::Port);
     EXPECT_FALSE(ports[0].up);
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
-    const ChannelLosses& losses = net.links().channel(row.links[0], 0).losses;
+    const ChannelLosses& losses = net.links().channel(row.links[0], Direction::Forward).losses;
     EXPECT_EQ(losses.lost + losses.refused_down + row.sink->seen.size(), 20U);
     EXPECT_GT(losses.lost, 0U);
     net.set_link(row.links[0], true);
     take_control();
     row.sink->seen.clear();
-    for (int i = 0; i < 20; ++i) net.send(row.source, frame(2, 100), 0);
+    for (int i = 0; i < 20; ++i) net.send(row.source, frame(2, 100), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(row.sink->seen.size(), 20U);
 }
 
 TEST_F(Fabric, AnUnpluggedLinkCarriesNothingUntilItIsPlugged) {
     const Index<Switch> a = add(), b = add();
-    const Index<Link> first = net.connect(a, 2, b, 1, link_config(5, 200));
-    const Index<Link> second = net.connect(a, 2, b, 1, link_config(5, 200), false);
-    const Index<Host> source = net.attach_host(a, 1, link_config());
-    const auto target = sink(net.attach_host(b, 2, link_config()));
+    const Index<Link> first = net.connect({a, Port(2)}, {b, Port(1)}, link_config(5, 200));
+    const Index<Link> second = net.connect({a, Port(2)}, {b, Port(1)}, link_config(5, 200), false);
+    const Index<Host> source = net.attach_host({a, Port(1)}, link_config());
+    const auto target = sink(net.attach_host({b, Port(2)}, link_config()));
     EXPECT_THROW(net.links().plug(second), std::invalid_argument);  // the port is in use
     EXPECT_THROW(net.set_link(second, true), std::invalid_argument);
     net.set_link(first, false);
     net.links().plug(second);
     net.set_link(second, true);
     take_control();
-    net.send(source, frame(2, 50), 0);
+    net.send(source, frame(2, 50), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(target->seen.size(), 1U);
-    EXPECT_EQ(net.links().channel(second, 0).load.bytes, 50U);
-    EXPECT_EQ(net.links().channel(first, 0).load.bytes, 0U);
+    EXPECT_EQ(net.links().channel(second, Direction::Forward).load.bytes, 50U);
+    EXPECT_EQ(net.links().channel(first, Direction::Forward).load.bytes, 0U);
 }
 
 TEST_F(Fabric, LossOfASeedIsTheSameInEachRun) {
@@ -99,11 +100,11 @@ TEST_F(Fabric, LossOfASeedIsTheSameInEachRun) {
         Wired fabric;
         const Chain row = fabric.chain(2, link_config(10));
         fabric.net.links().set_seed(seed);
-        fabric.net.links().impair(row.links[0], 0, {.loss = 0.5});
+        fabric.net.links().impair(row.links[0], Direction::Forward, {.loss = 0.5});
         for (char i = 0; i < 40; ++i) {
             std::string bytes = frame(2, 20);
             bytes[1] = i;
-            fabric.net.send(row.source, bytes, 0);
+            fabric.net.send(row.source, bytes, Vl(0));
         }
         fabric.net.run(kForever);
         std::string numbers;
@@ -117,14 +118,14 @@ TEST_F(Fabric, LossOfASeedIsTheSameInEachRun) {
 TEST_F(Fabric, CountsBytesDeliveredInBins) {
     const Chain row = chain(1, link_config());
     net.hosts().set_bin(100, kVls);
-    for (int i = 0; i < 3; ++i) net.send(row.source, frame(2, 60), 0);
+    for (int i = 0; i < 3; ++i) net.send(row.source, frame(2, 60), Vl(0));
     net.run(kForever);  // frames arrive at 120, 180 and 240
     EXPECT_EQ(net.delivered_bins(), (std::vector<std::uint64_t>{0, 120, 60}));
 }
 
 TEST_F(Fabric, TwoLanesOfAPriorityOvertakeEachOther) {
-    std::vector<int> vls;
-    for (int vl = 0; vl < 16; ++vl) vls.push_back(vl);
+    std::vector<Vl> vls;
+    for (int vl = 0; vl < 16; ++vl) vls.emplace_back(vl);
     net.links().lanes.set(15, vls);  // by the last bit of the second byte
     const Chain row = chain(1, link_config());
     const auto lane_frame = [](char number, bool lane) {
@@ -132,10 +133,10 @@ TEST_F(Fabric, TwoLanesOfAPriorityOvertakeEachOther) {
         bytes[1] = static_cast<char>(number << 1 | static_cast<int>(lane));
         return bytes;
     };
-    const Index<Host> more = net.attach_host(Index<Switch>(0), 3, link_config());
+    const Index<Host> more = net.attach_host({Index<Switch>(0), Port(3)}, link_config());
     for (char i = 0; i < 4; ++i) {
-        net.send(row.source, lane_frame(i, false), 2);
-        net.send(more, lane_frame(static_cast<char>(10 + i), true), 3);
+        net.send(row.source, lane_frame(i, false), Vl(2));
+        net.send(more, lane_frame(static_cast<char>(10 + i), true), Vl(3));
     }
     net.run(kForever);
     ASSERT_EQ(row.sink->seen.size(), 8U);
@@ -145,13 +146,13 @@ TEST_F(Fabric, TwoLanesOfAPriorityOvertakeEachOther) {
 }
 
 TEST_F(Fabric, RefusesLanesThatAreNoPermutation) {
-    EXPECT_THROW(net.links().lanes.set(0, {0, 1}), std::invalid_argument);
-    EXPECT_THROW(net.links().lanes.set(0, std::vector<int>(16, 0)), std::invalid_argument);
+    EXPECT_THROW(net.links().lanes.set(0, {Vl(0), Vl(1)}), std::invalid_argument);
+    EXPECT_THROW(net.links().lanes.set(0, std::vector<Vl>(16)), std::invalid_argument);
 }
 
 TEST_F(Fabric, TheSampleOfALinkHasItsLoadSinceTheLast) {
     const Chain row = chain(2, link_config());
-    net.send(row.source, frame(2, 100), 0);
+    net.send(row.source, frame(2, 100), Vl(0));
     net.run(kForever);
     const LinkSample first = net.sample();
     EXPECT_EQ(first.state[0] & 1, 1);

@@ -35,7 +35,7 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         for (std::uint32_t i = 0; i < kSwitches; ++i) ring.push_back(fabric.add(i * partitions / kSwitches));
         const LinkConfig config = link_config(2000, credits);
         for (std::uint32_t i = 0; i < kSwitches; ++i) {
-            static_cast<void>(net.connect(ring[i], 2, ring[(i + 1) % kSwitches], 1, config));
+            static_cast<void>(net.connect({ring[i], Port(2)}, {ring[(i + 1) % kSwitches], Port(1)}, config));
             fabric.steer(ring[i], 4, 2, 5);  // over three links of the ring
             fabric.steer(ring[i], 5, 2, 6);
             fabric.steer(ring[i], 6, 2, 3);
@@ -45,18 +45,18 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         std::vector<Index<Host>> hosts;
         for (std::uint32_t i = 0; i < kSwitches; ++i) {
             const auto budget = std::make_shared<int>(150);
-            hosts.push_back(net.attach_host(ring[i], 3, link_config(300, 4000)));
+            hosts.push_back(net.attach_host({ring[i], Port(3)}, link_config(300, 4000)));
             sinks.push_back(fabric.sink(hosts.back(), [budget, i](FrameHandle got, Time now,
                                                                   Actions& actions) {
                 if (--*budget < 0) return;
                 std::string bytes = frame(now % 3 == 0 ? 7 : 4, 60 + static_cast<std::size_t>(now % 97) + i);
                 bytes[1] = static_cast<char>(got->data()[1] + 1);
-                actions.add(actions.pool.acquire(bytes.data(), bytes.size()), 0);
+                actions.add(actions.pool.acquire(bytes.data(), bytes.size()), Vl(0));
             }));
         }
         for (std::uint32_t i = 0; i < kSwitches; ++i)
             for (int n = 0; n < 12; ++n)
-                net.send(hosts[i], frame(n % 2 == 0 ? 4 : 7, 100 + 7 * static_cast<std::size_t>(n)), 0);
+                net.send(hosts[i], frame(n % 2 == 0 ? 4 : 7, 100 + 7 * static_cast<std::size_t>(n)), Vl(0));
         EXPECT_EQ(net.run(kForever, ~0ULL, exactly), RunEnd::Idle);
         Outcome outcome;
         for (const auto& sink : sinks) outcome.seen.push_back(sink->seen);
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Partitions, Windows,
 
 TEST_F(Fabric, ANewPartitionIsRefusedAfterTheFirstEvent) {
     const Chain row = chain(1, link_config());
-    net.send(row.source, frame(2, 10), 0);
+    net.send(row.source, frame(2, 10), Vl(0));
     EXPECT_THROW(add(1), std::invalid_argument);
     EXPECT_THROW(add(5000), std::invalid_argument);
 }

@@ -21,7 +21,7 @@ FrameHandle data_frame(FramePool& pool, std::size_t payload, unsigned vl, bool r
     bytes[15] = static_cast<std::uint8_t>((vl & 7u) << 5 | (routed ? 0xCu : 0x6u));
     bytes[18 + route + 4] = 0x80, bytes[18 + route + 5] = 1;  // FECN, no mark yet
     bytes[18 + route + 8] = 1;                                // data
-    frame->vl = static_cast<std::uint8_t>(vl);
+    frame->set_lane(Lane(vl));
     return frame;
 }
 
@@ -69,7 +69,7 @@ TEST(QueuesOfALink, DropAtTheirTailTrimAndCountEitherOnce) {
     policy.queues[0] = {.bytes = 0, .frames = 2, .trims = true};
     policy.queues[4] = {.bytes = 1200, .frames = 0, .trims = false};
     policy.queues[2] = {.bytes = 120, .frames = 0, .trims = false};
-    policy.trimmed = {2, 3};
+    policy.trimmed = {Lane(2), Lane(3)};
     Channel channel(config_of(policy), "a-b");
     const auto put = [&](unsigned vl) {
         FrameHandle frame = data_frame(pool, 500, vl);
@@ -94,19 +94,19 @@ PausePolicy pauses_of(Time watchdog = 0) {
 
 TEST(PausesOfALink, AskOnceAboveXoffAndOnceDownAtXonForEachClass) {
     Pauses pauses(pauses_of());
-    EXPECT_TRUE(pauses.take(0, 1000) && pauses.take(1, 1000));
+    EXPECT_TRUE(pauses.take(Lane(0), 1000) && pauses.take(Lane(1), 1000));
     EXPECT_FALSE(pauses.due());
-    EXPECT_TRUE(pauses.take(1, 200));
+    EXPECT_TRUE(pauses.take(Lane(1), 200));
     auto order = pauses.due();
     ASSERT_TRUE(order);
     EXPECT_EQ(order->stop, 2);
     EXPECT_EQ(order->go, 0);
-    EXPECT_TRUE(pauses.take(1, 100));
-    EXPECT_FALSE(pauses.take(1, 1));  // XOFF and headroom are full
+    EXPECT_TRUE(pauses.take(Lane(1), 100));
+    EXPECT_FALSE(pauses.take(Lane(1), 1));  // XOFF and headroom are full
     EXPECT_EQ(pauses.overruns, 1u);
-    pauses.free(1, 899);
+    pauses.free(Lane(1), 899);
     EXPECT_FALSE(pauses.due());
-    pauses.free(1, 1);
+    pauses.free(Lane(1), 1);
     order = pauses.due();
     ASSERT_TRUE(order);
     EXPECT_EQ(order->go, 2);
@@ -129,16 +129,16 @@ TEST(PausesOfALink, TravelAsFramesOf8021Qbb) {
 TEST(PausesOfALink, EndByTheWatchdogAndLeaveTheClassDeafForATime) {
     Pauses pauses(pauses_of(100));
     pauses.obey({.stop = 1, .go = 0}, 10);
-    EXPECT_TRUE(pauses.stops(0));
-    EXPECT_FALSE(pauses.stops(1) || pauses.stops(14));
+    EXPECT_TRUE(pauses.stops(Lane(0)));
+    EXPECT_FALSE(pauses.stops(Lane(1)) || pauses.stops(Lane(14)));
     pauses.obey({.stop = 1, .go = 0}, 90);  // a pause is as old as its first frame
     EXPECT_EQ(pauses.next_expiry(), 110);
     EXPECT_EQ(pauses.expire(109), 0);
     EXPECT_EQ(pauses.expire(110), 1);
     pauses.obey({.stop = 1, .go = 0}, 159);
-    EXPECT_FALSE(pauses.stops(0));
+    EXPECT_FALSE(pauses.stops(Lane(0)));
     pauses.obey({.stop = 1, .go = 0}, 160);
-    EXPECT_TRUE(pauses.stops(0));
+    EXPECT_TRUE(pauses.stops(Lane(0)));
     EXPECT_EQ(pauses.expired, 1u);
 }
 

@@ -39,7 +39,7 @@ struct Copying : Running {
 };
 
 TEST_F(Copying, MulticastGivesEachReplicaItsPortAndNumber) {
-    sw->set_multicast(4, {{1, 10}, {2, 20}, {1, 11}});
+    sw->set_multicast(4, {{Port(1), 10}, {Port(2), 20}, {Port(1), 11}});
     const auto out = seen(order(1, 4));
     ASSERT_EQ(out.size(), 3U);
     EXPECT_EQ(std::tuple(out[0].port, out[0].rid, out[0].instance), std::tuple(1U, 10, 5));
@@ -49,14 +49,14 @@ TEST_F(Copying, MulticastGivesEachReplicaItsPortAndNumber) {
 
 TEST_F(Copying, AGroupThatIsNotThereDropsTheFrame) {
     EXPECT_TRUE(process(order(1, 4)).empty());
-    sw->set_multicast(4, {{1, 1}});
+    sw->set_multicast(4, {{Port(1), 1}});
     EXPECT_EQ(process(order(1, 4)).size(), 1U);
     sw->set_multicast(4, {});
     EXPECT_TRUE(process(order(1, 4)).empty());
 }
 
 TEST_F(Copying, ACloneKeepsTheMetadataOfItsFieldList) {
-    sw->set_clone(2, {{9, 1}}, 0);
+    sw->set_clone(2, {{Port(9), 1}}, 0);
     const auto with = seen(order(2, 2)), without = seen(order(3, 2));
     ASSERT_EQ(with.size(), 2U);
     const auto clone_of = [](const std::vector<Seen>& frames) {
@@ -68,13 +68,13 @@ TEST_F(Copying, ACloneKeepsTheMetadataOfItsFieldList) {
 }
 
 TEST_F(Copying, ACloneOfASessionMayBeTruncated) {
-    sw->set_clone(2, {{9, 1}}, 12);
+    sw->set_clone(2, {{Port(9), 1}}, 12);
     for (const auto& [port, bytes] : process(order(3, 2)))
         EXPECT_EQ(bytes.size() / 2, port == 9 ? 12U : 17 + 7 + 4U) << port;
 }
 
 TEST_F(Copying, ADroppedFramesCloneLeaves) {
-    sw->set_clone(2, {{9, 1}}, 0);
+    sw->set_clone(2, {{Port(9), 1}}, 0);
     const auto out = seen(order(5, 2));
     ASSERT_EQ(out.size(), 1U);
     EXPECT_EQ(out[0].port, 9U);
@@ -94,7 +94,7 @@ TEST_F(Copying, ARecirculatedFrameIsParsedAgain) {
 }
 
 TEST_F(Copying, ACloneOfEgressHasTheHeadersOfItsTime) {
-    sw->set_clone(2, {{9, 0}}, 0);
+    sw->set_clone(2, {{Port(9), 0}}, 0);
     const auto out = seen(order(10, 2));
     ASSERT_EQ(out.size(), 2U);
     std::set<int> instances;
@@ -103,7 +103,7 @@ TEST_F(Copying, ACloneOfEgressHasTheHeadersOfItsTime) {
 }
 
 TEST_F(Copying, ADigestHasTheBytesOfItsFields) {
-    EXPECT_EQ(process(order(6), 0x105).size(), 1U);
+    EXPECT_EQ(process(order(6), Port(0x105)).size(), 1U);
     ASSERT_EQ(sw->digests().size(), 1U);
     EXPECT_EQ(digits(sw->digests()[0].fields),
               "06"
@@ -118,16 +118,16 @@ TEST_F(Copying, TruncateCutsTheFrameThatLeaves) {
 }
 
 TEST_F(Copying, NoMoreFramesThanItsBudgetOfCopies) {
-    sw->set_multicast(4, std::vector<Replica>(1 << 16, {1, 0}));
+    sw->set_multicast(4, std::vector<Replica>(1 << 16, {Port(1), 0}));
     EXPECT_EQ(process(order(1, 4)).size(), 1U << 16);
-    sw->set_multicast(4, std::vector<Replica>((1 << 16) + 1, {1, 0}));
+    sw->set_multicast(4, std::vector<Replica>((1 << 16) + 1, {Port(1), 0}));
     EXPECT_THROW(process(order(1, 4)), std::runtime_error);
     EXPECT_EQ(process(order(0)).size(), 1U);  // the next frame passes
 }
 
 TEST_F(Running, AProgramThatGoesRoundWithoutEndIsStopped) {
     start("tests/programs/build/departures.json");
-    sw->set_clone(1, {{5, 0}}, 0);
+    sw->set_clone(1, {{Port(5), 0}}, 0);
     const std::string endless{static_cast<char>(31 << 3), '\0'};
     try {
         process(endless);
@@ -140,11 +140,11 @@ TEST_F(Running, AProgramThatGoesRoundWithoutEndIsStopped) {
 
 TEST_F(Running, IngressAndEgressInTwoStepsGiveTheFramesOfOne) {
     start("tests/programs/build/copies.json");
-    sw->set_multicast(4, {{1, 10}, {2, 20}});
+    sw->set_multicast(4, {{Port(1), 10}, {Port(2), 20}});
     const std::string given = Copying::order(1, 4);
     const auto whole = process(given);
     Outputs pending, left;
-    sw->ingress(pool.acquire(given.data(), given.size()), 7, 0, pending);
+    sw->ingress(pool.acquire(given.data(), given.size()), Port(7), 0, pending);
     ASSERT_EQ(pending.size(), 2U);
     for (Output& o : pending) {
         EXPECT_TRUE(o.frame->pending);
@@ -152,7 +152,7 @@ TEST_F(Running, IngressAndEgressInTwoStepsGiveTheFramesOfOne) {
     }
     ASSERT_EQ(left.size(), whole.size());
     for (std::size_t at = 0; at < left.size(); ++at)
-        EXPECT_EQ(std::pair(left[at].port, digits(left[at].frame->view())), whole[at]);
+        EXPECT_EQ(std::pair(left[at].port.value(), digits(left[at].frame->view())), whole[at]);
 }
 
 // Ingress adds a note of four bytes in front, and leaves the order and the payload as they came.
@@ -160,7 +160,7 @@ TEST_F(Running, BitsOfAPendingFrameAreThoseOfItsFieldsAndItsPayload) {
     start("tests/programs/build/copies.json");
     const std::string given = Copying::order(0, 0xA5, 3, 0x5A);
     Outputs pending;
-    sw->ingress(pool.acquire(given.data(), given.size()), 7, 0, pending);
+    sw->ingress(pool.acquire(given.data(), given.size()), Port(7), 0, pending);
     ASSERT_EQ(pending.size(), 1U);
     constexpr std::uint32_t kNote = 32;
     for (std::uint32_t bit = 0; bit < 8 * given.size(); ++bit) {
@@ -177,9 +177,9 @@ TEST_F(Running, PendingFramesOfAnEarlierProgramAreDropped) {
     start("tests/programs/build/copies.json");
     const std::string given = Copying::order(0);
     Outputs pending, left;
-    sw->ingress(pool.acquire(given.data(), given.size()), 7, 0, pending);
+    sw->ingress(pool.acquire(given.data(), given.size()), Port(7), 0, pending);
     sw->set_program(unit::program("tests/programs/build/copies.json"));
-    sw->egress(std::move(pending[0].frame), 3, {}, 0, left);
+    sw->egress(std::move(pending[0].frame), Port(3), {}, 0, left);
     EXPECT_TRUE(left.empty());
 }
 
