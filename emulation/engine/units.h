@@ -36,6 +36,8 @@ template <typename Kind, typename T>
     return std::to_string(number.value());
 }
 
+using Time = std::int64_t;  // picoseconds
+
 // Port of a switch.
 using Port = Number<struct PortKind, std::uint32_t>;
 // Priority of a frame: standard_metadata.priority of v1model.

@@ -121,7 +121,7 @@ void Drive::entry() {
     const TableSpec& spec = table.spec();
     EntrySpec entry;
     entry.match = match(spec);
-    entry.priority = in_.ConsumeIntegralInRange<int>(-1, 6);
+    entry.priority = EntryPriority(in_.ConsumeIntegralInRange<int>(-1, 6));
     auto& entered = entered_[number];
     if (!entered.empty() && in_.ConsumeBool())
         std::tie(entry.match, entry.priority) = entered[below(entered.size())];
@@ -137,7 +137,7 @@ void Drive::entry() {
     const std::size_t before = table.size();
     switch (in_.ConsumeIntegralInRange(0, 7)) {
         case 0:
-            table.modify(entry);
+            std::ignore = table.modify(entry);
             require(table.size() == before);
             break;
         case 1: {
@@ -145,7 +145,7 @@ void Drive::entry() {
             require(table.size() == before - (erased ? 1 : 0));
             break;
         }
-        case 2: table.set_default(entry.action, entry.parameters); break;
+        case 2: std::ignore = table.set_default(entry.action, entry.parameters); break;
         case 3: table.reset_default(); break;
         default:
             if (table.insert(entry) != Status::Ok) break;
@@ -163,10 +163,10 @@ void Drive::profile() {
                                                  : actions[below(actions.size())];
     switch (in_.ConsumeIntegralInRange(0, 5)) {
         case 0:
-        case 1: profile.insert(id, action, parameters(action)); break;
-        case 2: profile.modify(id, action, parameters(action)); break;
-        case 3: profile.erase(id); break;
-        case 4: profile.erase_group(id); break;
+        case 1: std::ignore = profile.insert(id, action, parameters(action)); break;
+        case 2: std::ignore = profile.modify(id, action, parameters(action)); break;
+        case 3: std::ignore = profile.erase(id); break;
+        case 4: std::ignore = profile.erase_group(id); break;
         default: {
             Profile::GroupMembers members(below(6));
             for (auto& [member, weight] : members) {
@@ -174,7 +174,7 @@ void Drive::profile() {
                 weight = in_.ConsumeProbability<float>() < 0.9F ? in_.ConsumeIntegralInRange(0, 5)
                                                                 : in_.ConsumeIntegral<int>();
             }
-            profile.set_group(id, members);
+            std::ignore = profile.set_group(id, members);
         }
     }
 }
@@ -219,13 +219,13 @@ void Drive::state() {
         Table& table = switch_.table(at);
         if (entered_[at].empty()) return;
         const auto& [match, priority] = entered_[at][below(entered_[at].size())];
-        table.set_meter(match, priority, meter(), now_);
-        table.set_counters(match, priority, in_.ConsumeIntegral<std::uint64_t>(),
-                           in_.ConsumeIntegral<std::uint64_t>());
-        table.set_ttl(match, priority,
-                      in_.ConsumeBool() ? in_.ConsumeIntegral<Time>()
-                                        : in_.ConsumeIntegralInRange<Time>(0, Time{1} << 42),
-                      now_);
+        std::ignore = table.set_meter(match, priority, meter(), now_);
+        std::ignore = table.set_counters(
+            match, priority, {in_.ConsumeIntegral<std::uint64_t>(), in_.ConsumeIntegral<std::uint64_t>()});
+        std::ignore = table.set_ttl(match, priority,
+                                    in_.ConsumeBool() ? in_.ConsumeIntegral<Time>()
+                                                      : in_.ConsumeIntegralInRange<Time>(0, Time{1} << 42),
+                                    now_);
     }
 }
 
@@ -261,11 +261,11 @@ void Drive::look() {
         for (const EntrySpec& e : entries) {
             const auto found = table.get(e.match, e.priority);
             require(found && found->action == e.action && found->parameters == e.parameters);
-            table.counters(e.match, e.priority);
-            table.meter_config(e.match, e.priority);
-            table.idle(e.match, e.priority, now_);
+            std::ignore = table.counters(e.match, e.priority);
+            std::ignore = table.meter_config(e.match, e.priority);
+            std::ignore = table.idle(e.match, e.priority, now_);
         }
-        table.default_entry();
+        std::ignore = table.default_entry();
         if (switch_.table_due(at, now_)) require(!table.aged(now_).empty());
     }
     switch_.digests().clear();

@@ -20,8 +20,6 @@
 
 namespace railyard {
 
-using Time = std::int64_t;  // picoseconds
-
 class Channel;
 struct Share;
 

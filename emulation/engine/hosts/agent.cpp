@@ -48,11 +48,8 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
     const Peer::Pair own{rank_->address, rank_->rank, rank_->ranks, job, rank_->dtype};
     for (const PeerSpec& spec : rank_->peers) {
         peers_.push_back(std::make_unique<Peer>(spec, own, parameters_, trips_, payloads_));
-        by_address_.push_back(peers_.back().get());
     }
-    std::sort(by_address_.begin(), by_address_.end(),
-              [](const Peer* a, const Peer* b) { return a->address() < b->address(); });
-    for (const Peer* const peer : by_address_) addresses_.push_back(peer->address());
+    by_address_.set(peers_);
     queues_.resize(plan.sends.size());
     for (std::size_t send = 0; send < queues_.size(); ++send) {
         queues_[send].send = static_cast<std::uint32_t>(send);
@@ -70,12 +67,6 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
     ready_.clear();
     for (const auto& peer : peers_)
         if (peer->waiting) ready_.push_back(peer.get());
-}
-
-Peer* Agent::peer_at(std::uint16_t address) const {
-    const auto at = std::lower_bound(addresses_.begin(), addresses_.end(), address);
-    if (at == addresses_.end() || *at != address) return nullptr;
-    return by_address_[static_cast<std::size_t>(at - addresses_.begin())];
 }
 
 bool Agent::done() const {
@@ -162,7 +153,6 @@ void Agent::detach() {
     for (const auto& peer : peers_)
         for (const auto& sender : peer->senders) sender->detach();
     held_.clear();
-    free_held_.clear();
     for (SliceState& slice : slices_) slice.held = 0;
     if (reducer_) reducer_->detach();
     payloads_.keep_all();
@@ -171,7 +161,7 @@ void Agent::detach() {
 void Agent::prefetch(const Frame& frame, unsigned stage) const {
     if (frame.stored < kAckBytes) return;
     const Preview next = preview(frame.data());
-    const Peer* const peer = peer_at(next.scna);
+    const Peer* const peer = by_address_.find(next.scna);
     if (peer == nullptr) return;
     if (stage == 0) {
         fetch(peer);
@@ -208,7 +198,7 @@ void Agent::on_frame(FrameHandle frame, Time now, Actions& actions) {
         ++junk_[junk];
         return answer_deadline(actions);
     }
-    Peer* const peer = fields.dcna == rank_->address ? peer_at(fields.scna) : nullptr;
+    Peer* const peer = fields.dcna == rank_->address ? by_address_.find(fields.scna) : nullptr;
     const auto number = peer == nullptr ? std::nullopt : peer->number(fields);
     if (!number) ++junk_["connection"];
     else if (fields.trimmed) on_trimmed(*peer, *number, fields, now, actions);
@@ -256,7 +246,7 @@ void Agent::on_reroute(const Routes& routes, Time now, Actions& actions) {
     actions.deadline.reset();
     if (failed_) return;
     for (const auto& [address, buckets] : routes) {
-        Peer* const peer = peer_at(address);
+        Peer* const peer = by_address_.find(address);
         if (peer == nullptr) continue;
         for (const auto& sender : peer->senders) {
             sender->on_reroute(buckets, now, actions);
@@ -370,7 +360,7 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
             apply(index, *phase, {&frame, 1}, now);
             settle(index, now);
         } else {
-            HeldPhase& waiting = held(index, place, sources.size());
+            HeldPhase& waiting = held_.of(slices_[index].held, place, sources.size());
             FrameHandle& own = waiting.frames[static_cast<std::size_t>(source - sources.begin())];
             ASSERT(waiting.frames.size() == sources.size());
             waiting.count += own == nullptr;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "frames/ring.h"
+#include "hosts/held_phases.h"
 #include "hosts/messages/payloads.h"
 #include "hosts/reduction/reduction.h"
 #include "hosts/schedule/schedule.h"
@@ -106,16 +107,8 @@ class Agent final : public Participant {
     std::vector<Progress::Span> times() const;  // of each task
 
    private:
-    // Contributions to a waiting phase of a slice: `place` is the phase's index in the cell's plan, `frames`
-    // are by index of the source, `next` links the slice's held phases (1 + index; 0: end).
-    struct HeldPhase {
-        std::uint32_t place = 0, count = 0, next = 0;
-        std::vector<FrameHandle> frames;
-    };
-
     void expect_data(const Frame& frame, const Preview& next, unsigned stage) const;
     const CellPlan& plan_of(std::uint32_t index) const { return *plans_[table_.cell[index]]; }
-    Peer* peer_at(std::uint16_t address) const;  // null: none
     void answer_deadline(Actions& actions) const;
     void tell();
     void ask(std::uint16_t address, BucketSet silent) const;
@@ -124,7 +117,6 @@ class Agent final : public Participant {
     void on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions);
     void on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions);
     void make_ready(Peer& peer);
-    HeldPhase& held(std::uint32_t index, std::uint32_t place, std::size_t sources);
     void settle(std::uint32_t index, Time now);
     void apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now);
     void finish(std::uint32_t index, const Phase& phase, Time now);
@@ -144,9 +136,8 @@ class Agent final : public Participant {
     RoundTrips trips_;
     std::uint16_t job_;
     std::vector<std::unique_ptr<Peer>> peers_;
-    std::vector<std::uint16_t> addresses_;  // of the peers, sorted
-    std::vector<Peer*> by_address_;         // in the order of `addresses_`
-    std::vector<SendQueue> queues_;         // by send
+    PeersByAddress by_address_;
+    std::vector<SendQueue> queues_;  // by send
     Ring<Peer*> ready_;
     Time deadline_ = kNever;  // may be earlier than the first timer; on_timer then does nothing
     std::vector<SliceState> slices_;
@@ -154,8 +145,7 @@ class Agent final : public Participant {
     std::shared_ptr<ReductionUnit> unit_;
     std::optional<Reducer> reducer_;
     std::optional<CreditGrants> grants_;  // to senders, if congestion control needs credits
-    std::vector<HeldPhase> held_;
-    std::vector<std::uint32_t> free_held_;
+    HeldPhases held_;
     std::optional<StepBarrier> barrier_;
     std::optional<Progress> progress_;
     std::vector<std::uint32_t> send_of_;  // by task; kNone for all but sends

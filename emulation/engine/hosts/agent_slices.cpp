@@ -16,23 +16,6 @@ constexpr std::size_t kCachedBytes = 16 << 20;
 
 }  // namespace
 
-Agent::HeldPhase& Agent::held(std::uint32_t index, std::uint32_t place, std::size_t sources) {
-    for (std::uint32_t at = slices_[index].held; at != 0; at = held_[at - 1].next)
-        if (held_[at - 1].place == place) return held_[at - 1];
-    if (free_held_.empty()) {
-        held_.emplace_back();
-        free_held_.push_back(static_cast<std::uint32_t>(held_.size()));
-    }
-    const std::uint32_t at = free_held_.back();
-    free_held_.pop_back();
-    HeldPhase& phase = held_[at - 1];
-    phase.place = place;
-    phase.count = 0;
-    phase.frames.resize(sources);
-    phase.next = std::exchange(slices_[index].held, at);
-    return phase;
-}
-
 // Apply a slice's next phases, in order, while all their contributions have arrived.
 void Agent::settle(std::uint32_t index, Time now) {
     if (reducer_) return reducer_->settle(index, now);
@@ -40,9 +23,8 @@ void Agent::settle(std::uint32_t index, Time now) {
     const auto& phases = plan_of(index).phases;
     while (slice.applied < phases.size()) {
         const Phase& phase = phases[slice.applied];
-        std::uint32_t* link = &slice.held;
-        while (*link != 0 && held_[*link - 1].place != slice.applied) link = &held_[*link - 1].next;
-        if (*link == 0 || held_[*link - 1].count < phase.sources.size()) return;
+        std::uint32_t& link = held_.link_to(slice.held, slice.applied);
+        if (link == 0 || held_.at(link).count < phase.sources.size()) return;
         if (progress_ && !progress_->open(phase.task)) {
             progress_->hold(phase.task, index);
             return;
@@ -51,13 +33,7 @@ void Agent::settle(std::uint32_t index, Time now) {
             slice.blocked = true;
             return;
         }
-        const std::uint32_t at = *link;
-        *link = held_[at - 1].next;
-        std::vector<FrameHandle> frames = std::move(held_[at - 1].frames);
-        apply(index, phase, frames, now);
-        frames.clear();
-        held_[at - 1].frames = std::move(frames);  // reuse the memory
-        free_held_.push_back(at);
+        held_.take(link, [&](const std::vector<FrameHandle>& frames) { apply(index, phase, frames, now); });
     }
 }
 
@@ -163,7 +139,8 @@ void Agent::copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& p
     const auto phase = std::lower_bound(phases.begin(), phases.end(), what.step,
                                         [](const Phase& a, std::uint16_t step) { return a.step < step; });
     ASSERT(phase != phases.end() && phase->step == what.step);
-    HeldPhase& waiting = held(target, static_cast<std::uint32_t>(phase - phases.begin()), 1);
+    HeldPhase& waiting =
+        held_.of(slices_[target].held, static_cast<std::uint32_t>(phase - phases.begin()), 1);
     waiting.frames[0] = std::move(frame);
     waiting.count = 1;
     --queues_[send].left;

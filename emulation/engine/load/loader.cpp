@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railyard {
+namespace railyard::load {
 
 void Loader::load() {
     p_.name = json_.value("program", std::string());
@@ -57,13 +57,17 @@ void Loader::order_tables() {
         if (!placed[at]) p_.tables[Index<TableSpec>(at)].position = next++;
 }
 
+}  // namespace railyard::load
+
+namespace railyard {
+
 std::shared_ptr<const Program> Program::load(const std::string& bmv2_json, bool traced) {
     auto program = std::make_shared<Program>();
     program->traced = traced;
     try {
-        const Json json = parse_json(bmv2_json);
-        Loader(*program, json).load();
-    } catch (const Json::exception& e) {
+        const load::Json json = load::parse_json(bmv2_json);
+        load::Loader(*program, json).load();
+    } catch (const load::Json::exception& e) {
         // The message quotes the input, which may not be ASCII or UTF-8.
         std::string reason = e.what();
         std::replace_if(

@@ -10,7 +10,7 @@
 
 #include "load/compile/compiler.h"
 
-namespace railyard {
+namespace railyard::load {
 
 class Loader {
    public:
@@ -74,4 +74,4 @@ class Loader {
     std::unordered_set<std::string> whole_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -5,7 +5,7 @@
 #include "load/loader.h"
 #include "tables/meter.h"
 
-namespace railyard {
+namespace railyard::load {
 
 namespace {
 
@@ -37,7 +37,7 @@ void Loader::arrays() {
         if (number(node, "rate_count", "meter " + m.name) != 2)
             throw ProgramError("meter " + m.name + ": two rates are supported");
         if (flag(node, "is_direct") && node.contains("result_target") && !node["result_target"].is_null()) {
-            const Field f = compile_.target_field(node["result_target"], "meter " + m.name);
+            const Field f = compile_.names().target_field(node["result_target"], "meter " + m.name);
             m.target = f.slot;
             m.target_bits = f.bits;
         }
@@ -78,12 +78,12 @@ Piece Loader::piece(const Json& node, const std::string& where) {
     const Json& value = member(node, "value", where);
     Piece out{};
     if (type == "field") {
-        const Field f = compile_.field(value, where);
+        const Field f = compile_.names().field(value, where);
         out.kind = Piece::Kind::Field;
         out.slot = f.slot;
         out.bits = f.bits;
         out.variable = f.variable;
-        const Header& h = p_.headers[compile_.header(value[0], where)];
+        const Header& h = p_.headers[compile_.names().header(value[0], where)];
         if (!h.metadata) out.valid = h.valid;
     } else if (type == "hexstr") {
         out.kind = Piece::Kind::Constant;
@@ -94,7 +94,7 @@ Piece Loader::piece(const Json& node, const std::string& where) {
         out.slot = compile_.wide_constant(hex_limbs(value, std::max(64u, out.bits), where), out.bits).slot;
     } else if (type == "header") {
         out.kind = Piece::Kind::Header;
-        out.header = compile_.header(value, where);
+        out.header = compile_.names().header(value, where);
         const Header& h = p_.headers[out.header];
         if (h.metadata) throw ProgramError(where + ": metadata cannot be hashed as a header");
         out.valid = h.valid;
@@ -121,7 +121,7 @@ void Loader::calculations() {
 
 Code Loader::condition(const Json& node, Slot& result, const std::string& where) {
     Code code;
-    compile_.start_code();
+    compile_.slots().free_temporaries();
     result = compile_.expression(node, nullptr, code, where).slot;
     return code;
 }
@@ -132,10 +132,10 @@ void Loader::checksums() {
         const std::string where = "checksum " + text(node, "name", "checksums"),
                           wanted = text(node, "calculation", where);
         const Json& target = member(node, "target", where);
-        const Field f = compile_.field(target, where);
+        const Field f = compile_.names().field(target, where);
         if (f.bits > 64 || f.variable || f.name == "$valid$")
             throw ProgramError(where + ": a checksum cannot have " + std::to_string(f.bits) + " bits");
-        const Index<Header> h = compile_.header(target[0], where);
+        const Index<Header> h = compile_.names().header(target[0], where);
         c.header_valid = p_.headers[h].metadata ? kNoSlot : p_.headers[h].valid;
         c.target = f.slot;
         c.bits = f.bits;
@@ -145,7 +145,7 @@ void Loader::checksums() {
         c.update = flag(node, "update");
         if (node.contains("if_cond") && !node["if_cond"].is_null())
             c.condition = compile_.append(condition(node["if_cond"], c.result, where), Op::End);
-        if (c.update) compile_.written(h, f.name);
+        if (c.update) compile_.names().written(h, f.name);
         p_.verifies = p_.verifies || c.verify;
         p_.checksums.push_back(c);
     }
@@ -166,4 +166,4 @@ void Loader::field_lists() {
     read("field_lists", p_.field_lists);
 }
 
-}  // namespace railyard
+}  // namespace railyard::load

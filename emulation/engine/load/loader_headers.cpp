@@ -4,7 +4,7 @@
 
 #include "load/loader.h"
 
-namespace railyard {
+namespace railyard::load {
 
 namespace {
 
@@ -174,29 +174,29 @@ void Loader::slots() {
             h.first = static_cast<Slot>(p_.image.size());
             for (Field& f : h.fields) {
                 if (f.variable) {
-                    f.slot = static_cast<Slot>(compile_.new_slots(1 + limbs(f.bits)) + 1);
+                    f.slot = static_cast<Slot>(compile_.slots().allocate(1 + limbs(f.bits)) + 1);
                 } else if (h.variable || h.name == "standard_metadata" || used(h.name, f.name)) {
-                    f.slot = compile_.new_slots(limbs(f.bits));
+                    f.slot = compile_.slots().allocate(limbs(f.bits));
                 }
                 if (f.is_signed && f.slot != kNoSlot)
                     h.signed_fields.emplace_back(static_cast<std::size_t>(&f - h.fields.data()));
             }
             h.slots = static_cast<unsigned>(p_.image.size()) - h.first;
-            h.valid = compile_.new_slots(2);
+            h.valid = compile_.slots().allocate(2);
         }
         if (metadata) p_.metadata_slots = p_.image.size();
     }
-    for (Stack& s : p_.stacks) s.next = compile_.new_slots(1);
+    for (Stack& s : p_.stacks) s.next = compile_.slots().allocate(1);
     standard();
     p_.cleared_slots = p_.image.size();
-    compile_.index();
+    compile_.names().index();
     for (const Stack& s : p_.stacks) {
-        for (const Index<Header> h : s.headers) compile_.written(h);
+        for (const Index<Header> h : s.headers) compile_.names().written(h);
         for (const Index<HeaderUnion> u : s.unions)
-            for (const Index<Header> h : p_.unions[u].headers) compile_.written(h);
+            for (const Index<Header> h : p_.unions[u].headers) compile_.names().written(h);
     }
     for (const std::string& name : whole_)
-        if (const Index<Header> h = p_.headers.named(name)) compile_.written(h);
+        if (const Index<Header> h = p_.headers.named(name)) compile_.names().written(h);
 }
 
 void Loader::standard() {
@@ -237,7 +237,7 @@ void Loader::standard() {
         throw ProgramError("program: v1model's standard_metadata is missing");
     // The switch writes all these fields: give fields that the program lacks a slot, too.
     for (const auto& [name, slot, bits] : wanted)
-        if (*slot == kNoSlot) *slot = compile_.new_slots(1);
+        if (*slot == kNoSlot) *slot = compile_.slots().allocate(1);
     for (const char* name : {"enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"})
         p_.reads_queue = p_.reads_queue || used("standard_metadata", name);
 }
@@ -272,7 +272,7 @@ void Loader::lay_out() {
                                      low_mask(n) << (room - n)};
                 if (f.slot != kNoSlot) {
                     h.read.push_back(part);
-                    if (compile_.is_written(Index<Header>(i), k)) h.written.push_back(part);
+                    if (compile_.names().is_written(Index<Header>(i), k)) h.written.push_back(part);
                 }
                 at += n;
                 left -= n;
@@ -281,4 +281,4 @@ void Loader::lay_out() {
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::load

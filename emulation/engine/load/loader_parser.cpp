@@ -4,7 +4,7 @@
 
 #include "load/loader.h"
 
-namespace railyard {
+namespace railyard::load {
 
 void Loader::parser() {
     const Json& parsers = list(json_, "parsers", "program");
@@ -41,21 +41,21 @@ ParserOp Loader::parser_op(const Json& call, const std::string& where) {
     const Json& arguments = list(call, "parameters", where);
     ParserOp out{};
     Code code;
-    compile_.start_code();
+    compile_.slots().free_temporaries();
     if ((op == "extract" && arguments.size() == 1) || (op == "extract_VL" && arguments.size() == 2)) {
         const std::string type = text(arguments[0], "type", where);
         const Json& value = member(arguments[0], "value", where);
         Index<Header> layout;
         if (type == "regular") {
             out.kind = ParserOp::Kind::Extract;
-            layout = out.header = compile_.header(value, where);
+            layout = out.header = compile_.names().header(value, where);
         } else if (type == "stack") {
             out.kind = ParserOp::Kind::ExtractStack;
-            out.stack = compile_.stack_of_headers(value, where);
+            out.stack = compile_.names().stack_of_headers(value, where);
             layout = p_.stacks[out.stack].headers[0];
         } else if (type == "union_stack" && value.is_array() && value.size() == 2) {
             out.kind = ParserOp::Kind::ExtractUnionStack;
-            out.stack = compile_.stack(value[0], where);
+            out.stack = compile_.names().stack(value[0], where);
             const Stack& s = p_.stacks[out.stack];
             if (!s.of_unions()) throw ProgramError(where + ": " + s.name + " is no stack of unions");
             out.member = union_member(s, value[1], where);
@@ -82,7 +82,7 @@ ParserOp Loader::parser_op(const Json& call, const std::string& where) {
         out.code = compile_.append(code, Op::End);
     } else if (op == "shift" && arguments.size() == 1 && arguments[0].is_number_unsigned()) {
         out.kind = ParserOp::Kind::Advance;
-        out.value = compile_.constant(8ULL * arguments[0].get<unsigned>());
+        out.value = compile_.slots().constant(8ULL * arguments[0].get<unsigned>());
         out.code = compile_.append({}, Op::End);
     } else if (op == "primitive" && arguments.size() == 1) {
         out.kind = ParserOp::Kind::Run;
@@ -98,7 +98,7 @@ void Loader::parser_set(const Json& arguments, ParserState& state, const std::st
     ParserOp out{};
     out.kind = ParserOp::Kind::Run;
     Code code;
-    compile_.start_code();
+    compile_.slots().free_temporaries();
     if (text(arguments[1], "type", where) == "lookahead") {
         const Json& value = member(arguments[1], "value", where);
         const bool pair = value.is_array() && value.size() == 2 && value[0].is_number_unsigned() &&
@@ -109,12 +109,12 @@ void Loader::parser_set(const Json& arguments, ParserState& state, const std::st
         look.kind = ParserOp::Kind::Lookahead;
         look.offset = value[0];
         look.bits = value[1];
-        look.value = compile_.new_slots(limbs(look.bits));
-        const Field f = compile_.target_field(member(arguments[0], "value", where), where);
+        look.value = compile_.slots().allocate(limbs(look.bits));
+        const Field f = compile_.names().target_field(member(arguments[0], "value", where), where);
         compile_.store(f, {look.value, look.bits, limbs(look.bits)}, code);
         state.ops.push_back(look);
     } else if (arguments[0].value("type", "") == "field" &&
-               compile_.field(member(arguments[0], "value", where), where).variable) {
+               compile_.names().field(member(arguments[0], "value", where), where).variable) {
         const Json call = {{"op", "assign_VL"}, {"parameters", arguments}};
         compile_.primitive(call, Action{}, code, where);
     } else {
@@ -129,7 +129,7 @@ TransitionKey Loader::transition_key(const Json& node, const std::string& where)
     const std::string type = text(node, "type", where);
     const Json& value = member(node, "value", where);
     if (type == "field") {
-        const Field f = compile_.field(value, where);
+        const Field f = compile_.names().field(value, where);
         key.slot = f.slot;
         key.bits = f.bits;
         key.shift = 8 * ((f.bits + 7) / 8) % 64;
@@ -141,18 +141,18 @@ TransitionKey Loader::transition_key(const Json& node, const std::string& where)
         key.bits = value[1];
     } else if (type == "stack_field" && value.is_array() && value.size() == 2) {
         key.kind = TransitionKey::Kind::Last;
-        key.stack = compile_.stack_of_headers(value[0], where);
+        key.stack = compile_.names().stack_of_headers(value[0], where);
         const Index<Header> layout = p_.stacks[key.stack].headers[0];
-        key.field = compile_.field(layout, value[1], where);
+        key.field = compile_.names().field(layout, value[1], where);
         key.bits = p_.headers[layout].fields[key.field].bits;
     } else if (type == "union_stack_field" && value.is_array() && value.size() == 3) {
         key.kind = TransitionKey::Kind::UnionLast;
-        key.stack = compile_.stack(value[0], where);
+        key.stack = compile_.names().stack(value[0], where);
         const Stack& s = p_.stacks[key.stack];
         if (!s.of_unions()) throw ProgramError(where + ": " + s.name + " is no stack of unions");
         key.member = union_member(s, value[1], where);
         const Index<Header> layout = p_.unions[s.unions[0]].headers[key.member];
-        key.field = compile_.field(layout, value[2], where);
+        key.field = compile_.names().field(layout, value[2], where);
         key.bits = p_.headers[layout].fields[key.field].bits;
     } else {
         throw ProgramError(where + ": transition key " + node.dump() + " is not supported");
@@ -229,7 +229,7 @@ void Loader::deparser() {
     const Json& deparsers = list(json_, "deparsers", "program");
     if (deparsers.size() != 1) throw ProgramError("deparsers: exactly one is supported");
     for (const Json& name : list(deparsers[0], "order", "deparser")) {
-        p_.deparser.push_back(compile_.header(name, "deparser"));
+        p_.deparser.push_back(compile_.names().header(name, "deparser"));
         if (p_.headers[p_.deparser.back()].metadata)
             throw ProgramError("deparser: metadata cannot be emitted");
     }
@@ -245,4 +245,4 @@ void Loader::deparser() {
     p_.deparser_code = compile_.append(compile_.sequence(plain, Action{}, "deparser"), Op::End);
 }
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -5,7 +5,7 @@
 
 #include "load/loader.h"
 
-namespace railyard {
+namespace railyard::load {
 
 namespace {
 
@@ -32,16 +32,16 @@ void Loader::actions() {
         p_.actions.push_back(std::move(a));
     }
     // All actions use the same slots for their parameters.
-    compile_.reserve(most);
+    compile_.slots().reserve(most);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         Action& a = p_.actions[i];
-        for (Parameter& p : a.parameters) p.slot = static_cast<Slot>(p.slot + compile_.parameters());
+        for (Parameter& p : a.parameters) p.slot = static_cast<Slot>(p.slot + compile_.slots().parameters());
         const std::string where = "action " + a.name;
         action_code_.push_back(compile_.sequence(list(nodes[i], "primitives", where), a, where));
         a.code = compile_.append(action_code_.back(), Op::Return);
         if (assign_directly(a)) continue;
         for (unsigned limb = 0; limb < a.parameter_limbs; ++limb)
-            a.targets.push_back(static_cast<Slot>(compile_.parameters() + limb));
+            a.targets.push_back(static_cast<Slot>(compile_.slots().parameters() + limb));
     }
 }
 
@@ -57,7 +57,7 @@ bool Loader::assign_directly(Action& action) {
         if (i.op != Op::Move || parameter == action.parameters.end() ||
             (low_mask(parameter->bits) & ~i.mask) != 0)
             return false;
-        Slot& target = targets[static_cast<std::size_t>(parameter->slot - compile_.parameters())];
+        Slot& target = targets[static_cast<std::size_t>(parameter->slot - compile_.slots().parameters())];
         if (std::exchange(target, i.dst) != kNoSlot) return false;
         ++assigned;
     }
@@ -238,8 +238,8 @@ void Loader::pipeline(const Json& node, Place& start) {
             n.value("direct_meters", Json()).is_null() && !spec.by_hit) {
             const Index<Action> action = spec.default_action;
             for (std::size_t i = 0; i < spec.default_parameters.size(); ++i)
-                p_.code.push_back({Op::Move, 1, static_cast<Slot>(compile_.parameters() + i),
-                                   compile_.constant(spec.default_parameters[i])});
+                p_.code.push_back({Op::Move, 1, static_cast<Slot>(compile_.slots().parameters() + i),
+                                   compile_.slots().constant(spec.default_parameters[i])});
             compile_.append(action_code_[action.at()], Op::Jump);
             const auto which = std::find(spec.actions.begin(), spec.actions.end(), spec.default_action) -
                                spec.actions.begin();
@@ -311,9 +311,9 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
     for (const Json& e : list_or_none(node, "entries", where)) t.entries.push_back(entry(t, e, where));
     t.const_entries = !t.entries.empty();
     // Reverse the priorities: in the JSON the smallest number has precedence, in P4Runtime the largest.
-    int last = 0;
-    for (const EntrySpec& e : t.entries) last = std::max(last, e.priority);
-    for (EntrySpec& e : t.entries) e.priority = last + 1 - e.priority;
+    std::int32_t last = 0;
+    for (const EntrySpec& e : t.entries) last = std::max(last, e.priority.value());
+    for (EntrySpec& e : t.entries) e.priority = EntryPriority(last + 1 - e.priority.value());
     return t;
 }
 
@@ -326,7 +326,7 @@ Key Loader::key(const Json& node, const std::string& where) const {
     if (found == kKinds.end()) throw ProgramError(where + ": match kind '" + kind + "' is not supported");
     const Json& target = member(node, "target", where);
     const bool validity = kind == "valid" && target.is_string();
-    const Field f = compile_.field(validity ? Json{target, "$valid$"} : target, where);
+    const Field f = compile_.names().field(validity ? Json{target, "$valid$"} : target, where);
     if (f.variable) throw ProgramError(where + ": a field of variable length cannot be a key");
     const std::string fallback = validity ? target.get<std::string>()
                                           : target[0].get<std::string>() + "." + target[1].get<std::string>();
@@ -369,8 +369,8 @@ EntrySpec Loader::entry(const TableSpec& t, const Json& node, const std::string&
     }
     e.action = action(member(action_entry, "action_id", where), where);
     e.parameters = action_data(e.action, member(action_entry, "action_data", where), where);
-    e.priority = static_cast<int>(node.contains("priority") ? number(node, "priority", where) : 0);
+    e.priority = EntryPriority(node.contains("priority") ? number(node, "priority", where) : 0);
     return e;
 }
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -50,8 +50,8 @@ Index<Switch> Network::add_switch(const std::string& name, Port cpu_port, std::u
 }
 
 Index<Link> Network::connect(SwitchPort a, SwitchPort b, const LinkConfig& config, bool plugged,
-                             const LinkConfig& back) {
-    const Index<Link> link = links_.connect(a, b, config, plugged, back);
+                             const std::optional<LinkConfig>& back) {
+    const Index<Link> link = links_.connect(a, b, config, plugged, back.value_or(config));
     const ByDirection<Index<Channel>>& channels = links_.at(link).channels;
     const Partition &from = *partition_of_[a.switch_index], &to = *partition_of_[b.switch_index];
     windows_.cross(channels[Direction::Forward], from, to);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,6 +27,13 @@ namespace railyard {
 // Reason why Network::run returned; Control: notifications for the control plane are pending.
 enum class RunEnd : int { Idle, Until, Control, Deadlock, Paused };
 
+// Frames of all switches so far.
+struct FrameCounts {
+    std::uint64_t hops = 0;          // received from links
+    std::uint64_t without_link = 0;  // sent by a port without a link
+    std::uint64_t failed = 0;        // dropped since their program failed
+};
+
 class Network : public SwitchSet {
    public:
     Network();
@@ -37,12 +45,9 @@ class Network : public SwitchSet {
     // Add a switch to a partition, and the partition if it is new. invalid_argument if the partition is new
     // and an event has been created already.
     Index<Switch> add_switch(const std::string& name, Port cpu_port, std::uint32_t partition);
-    Index<Link> connect(SwitchPort a, SwitchPort b, const LinkConfig& config, bool plugged = true) {
-        return connect(a, b, config, plugged, config);
-    }
-    // `config` holds from `a` to `b`, `back` for the other direction.
-    Index<Link> connect(SwitchPort a, SwitchPort b, const LinkConfig& config, bool plugged,
-                        const LinkConfig& back);
+    // `config` holds from `a` to `b`, `back` for the other direction; none: the same.
+    Index<Link> connect(SwitchPort a, SwitchPort b, const LinkConfig& config, bool plugged = true,
+                        const std::optional<LinkConfig>& back = {});
     Index<Host> attach_host(SwitchPort at, const LinkConfig& config);
 
     // Links and hosts, for changes by the control plane. PartitionError while a window is merged.
@@ -81,14 +86,13 @@ class Network : public SwitchSet {
     void set_tolerant(bool tolerant) { queues_.set_tolerant(tolerant); }
     [[nodiscard]] Time now() const override { return timeline_.now(); }
 
-    // Set the number of threads that run partitions, before the first window; by default one per partition.
-    void set_threads(std::size_t threads) { windows_.set_threads(threads); }
-    [[nodiscard]] WindowReport window_report() const { return windows_.report(); }
-    [[nodiscard]] std::uint64_t frames_without_link() const {
-        return timeline_.sum(&Partition::without_link);
+    // Windows, for the number of threads and the report of their work.
+    [[nodiscard]] Windows& windows() { return windows_; }
+    [[nodiscard]] FrameCounts frame_counts() const {
+        return {.hops = timeline_.sum(&Partition::hops),
+                .without_link = timeline_.sum(&Partition::without_link),
+                .failed = timeline_.sum(&Partition::failed)};
     }
-    [[nodiscard]] std::uint64_t hops() const { return timeline_.sum(&Partition::hops); }
-    [[nodiscard]] std::uint64_t frames_failed() const { return timeline_.sum(&Partition::failed); }
     // Bytes delivered to all hosts, by time bin (Hosts::set_bin).
     [[nodiscard]] std::vector<std::uint64_t> delivered_bins() const;
     // Pool for frames that a host sends.
@@ -96,8 +100,6 @@ class Network : public SwitchSet {
     // Return the queue depth of both directions of each link, then of the channel to each host.
     [[nodiscard]] std::vector<QueueDepth> queue_depths() const;
     LinkSample sample() { return links_.sample(timeline_.now()); }
-    // Return the queues that wait for each other, after run() returned Deadlock.
-    [[nodiscard]] std::vector<Waiting> deadlock() const { return links_.deadlock(); }
 
    private:
     // Set the clock of a host's or switch's partition to the current time, for an action of the control

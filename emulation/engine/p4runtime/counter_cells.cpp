@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-namespace railyard {
+namespace railyard::p4runtime {
 
 namespace {
 
@@ -60,4 +60,4 @@ std::string counter_response(std::uint32_t counter_id, std::size_t first, std::s
     return out;
 }
 
-}  // namespace railyard
+}  // namespace railyard::p4runtime

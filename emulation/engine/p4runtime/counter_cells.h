@@ -9,10 +9,10 @@
 
 #include "tables/counter.h"
 
-namespace railyard {
+namespace railyard::p4runtime {
 
 // Return a serialised ReadResponse with a CounterEntry for each cell, byte for byte as protocol buffers write
 // it. `first`: index of the first cell.
 std::string counter_response(std::uint32_t counter_id, std::size_t first, std::span<const Count> cells);
 
-}  // namespace railyard
+}  // namespace railyard::p4runtime

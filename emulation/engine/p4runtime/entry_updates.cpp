@@ -7,7 +7,7 @@
 
 #include "tables/number.h"
 
-namespace railyard {
+namespace railyard::p4runtime {
 
 namespace {
 
@@ -273,7 +273,7 @@ bool EntryUpdates::decode_update(const EntryLayouts& layouts, std::string_view m
 bool EntryUpdates::decode(const EntryLayouts& layouts, std::string_view message) {
     layout_ = nullptr;
     has_action_ = false;
-    entry_.priority = 0;
+    entry_.priority = {};
     bool has_priority = false;
     WireReader reader(message);
     WireField field;
@@ -295,7 +295,7 @@ bool EntryUpdates::decode(const EntryLayouts& layouts, std::string_view message)
         } else if (field.number == table_entry::kPriority && !field.is_bytes && !has_priority) {
             if (field.value > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
                 return false;
-            entry_.priority = static_cast<int>(field.value);
+            entry_.priority = EntryPriority(field.value);
             has_priority = true;
         } else {
             return false;
@@ -307,7 +307,7 @@ bool EntryUpdates::decode(const EntryLayouts& layouts, std::string_view message)
 // Fill in omitted match fields; return false if an exact field is missing or the priority does not suit the
 // table.
 bool EntryUpdates::complete() {
-    if (layout_->ordered != (entry_.priority > 0)) return false;
+    if (layout_->ordered != (entry_.priority > EntryPriority(0))) return false;
     for (std::size_t i = 0; i < given_.size(); ++i) {
         if (given_[i]) continue;
         if (layout_->fields[i].kind == MatchKind::Exact) return false;
@@ -383,4 +383,4 @@ bool EntryUpdates::decode_action(std::string_view message) {
     return reader.regular() && count == chosen->parameters.size();
 }
 
-}  // namespace railyard
+}  // namespace railyard::p4runtime

@@ -19,7 +19,7 @@
 #include "switch/switch.h"
 #include "tables/entry.h"
 
-namespace railyard {
+namespace railyard::p4runtime {
 
 // A match field.
 struct MatchFieldLayout {
@@ -91,7 +91,7 @@ class EntryUpdates {
         std::uint64_t type = 0;
         const EntryLayout* layout = nullptr;
         Index<Action> action;
-        int priority = 0;
+        EntryPriority priority;
         bool has_action = false;
         std::size_t parameters = 0;
     };
@@ -133,4 +133,4 @@ class EntryUpdates {
     std::size_t replaced_ = 0;               // number of patterns replaced so far
 };
 
-}  // namespace railyard
+}  // namespace railyard::p4runtime

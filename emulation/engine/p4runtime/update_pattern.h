@@ -15,7 +15,7 @@
 
 #include "load/program/instruction.h"
 
-namespace railyard {
+namespace railyard::p4runtime {
 
 // The bytes of an update, and the positions of its numbers.
 class UpdatePattern {
@@ -79,4 +79,4 @@ class UpdatePattern {
     std::vector<Place> places_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::p4runtime

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace railyard {
+namespace railyard::p4runtime {
 
 // A field of a message: the field's number; `value` if it holds an integer, `bytes` if it holds a string or a
 // nested message.
@@ -60,4 +60,4 @@ class WireReader {
     bool regular_ = true;
 };
 
-}  // namespace railyard
+}  // namespace railyard::p4runtime

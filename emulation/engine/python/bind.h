@@ -51,7 +51,7 @@ struct nanobind::detail::type_caster<railyard::Number<Kind, T>> {
     }
 };
 
-namespace railyard {
+namespace railyard::python {
 
 namespace nb = nanobind;
 
@@ -122,4 +122,4 @@ void bind_tree(nb::module_& m);
 void bind_network(nb::module_& m);
 void bind_wire(nb::module_& m);
 
-}  // namespace railyard
+}  // namespace railyard::python

@@ -12,7 +12,7 @@
 #include "hosts/random/random_elements.h"
 #include "python/bind.h"
 
-namespace railyard {
+namespace railyard::python {
 
 namespace {
 
@@ -95,4 +95,4 @@ void bind_arrays(nb::module_& m) {
         "Return whether two arrays have equal bytes; release the interpreter lock to compare them.");
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

@@ -6,7 +6,7 @@
 
 #include "hosts/messages/payloads.h"
 
-namespace railyard {
+namespace railyard::python {
 
 // Array that one agent can take over, without a copy.
 struct AgentArray {
@@ -17,4 +17,4 @@ struct AgentArray {
     std::size_t elements = 0;
 };
 
-}  // namespace railyard
+}  // namespace railyard::python

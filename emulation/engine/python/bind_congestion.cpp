@@ -13,7 +13,7 @@
 
 #include "hosts/paths/entropies.h"
 
-namespace railyard {
+namespace railyard::python {
 
 namespace {
 
@@ -157,4 +157,4 @@ void bind_entropies(nb::module_& m) {
           "ValueError if there is no such algorithm, or `count` is not a power of two up to 256.");
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

@@ -7,7 +7,7 @@
 #include "hosts/congestion/control.h"
 #include "python/bind.h"
 
-namespace railyard {
+namespace railyard::python {
 
 // Factory of congestion control for connections, and the facts of their paths.
 struct ChosenCongestion {
@@ -20,4 +20,4 @@ ChosenCongestion chosen_congestion(const nb::object& given);
 void bind_congestion(nb::module_& m);
 void bind_entropies(nb::module_& m);
 
-}  // namespace railyard
+}  // namespace railyard::python

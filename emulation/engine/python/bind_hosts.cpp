@@ -15,7 +15,7 @@
 #include "python/bind_arrays.h"
 #include "python/bind_congestion.h"
 
-namespace railyard {
+namespace railyard::python {
 
 void to_answer(const nb::object& output, Actions& actions) {
     const nb::tuple pair = nb::cast<nb::tuple>(output);
@@ -562,4 +562,4 @@ void bind_hosts(nb::module_& m) {
             "Return the fields of IterationReport for each iteration that has ended.");
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

@@ -13,7 +13,7 @@
 #include "python/bind.h"
 #include "switch/passes.h"
 
-namespace railyard {
+namespace railyard::python {
 
 namespace {
 
@@ -122,7 +122,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "set_threads",
             [](Network& n, std::size_t threads) {
                 const SetLock lock(n);
-                n.set_threads(threads);
+                n.windows().set_threads(threads);
             },
             nb::arg("threads"),
             "Set the number of threads that run the partitions, by default one for each partition.\n"
@@ -130,8 +130,8 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "Call it before the first event.")
         .def(
             "window_report",
-            [](const Network& n) {
-                const WindowReport report = n.window_report();
+            [](Network& n) {
+                const WindowReport report = n.windows().report();
                 nb::list threads;
                 for (const ThreadWork& work : report.threads)
                     threads.append(nb::make_tuple(work.events, work.seconds, work.waiting_seconds));
@@ -156,10 +156,10 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "slowest_seconds: processor time of the slowest thread, summed over the windows.\n"
             "delay_ps: least delay of a link between partitions.")
         .def_prop_ro(
-            "hops", [](Network& n) { return n.hops(); },
+            "hops", [](Network& n) { return n.frame_counts().hops; },
             "Number of frames that switches have received from links.")
         .def_prop_ro(
-            "frames_without_link", [](Network& n) { return n.frames_without_link(); },
+            "frames_without_link", [](Network& n) { return n.frame_counts().without_link; },
             "Number of frames that left a switch by a port without a link.")
         .def(
             "connect",
@@ -364,7 +364,7 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "packet_out() raise RuntimeError. A program fails by a failed `assert`, or when a frame exceeds\n"
             "its budget of passes, copies and rounds (docs/reference/engine.md).")
         .def_prop_ro(
-            "frames_failed", [](Network& n) { return n.frames_failed(); },
+            "frames_failed", [](Network& n) { return n.frame_counts().failed; },
             "Number of frames dropped because their program failed; see set_tolerant().")
         .def(
             "link_stats",
@@ -424,9 +424,9 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
             "Return the bytes that wait to be sent on a direction, by VL.")
         .def(
             "deadlock",
-            [](Network& n) {
+            [](const Network& n) {
                 nb::list out;
-                for (const auto& w : n.deadlock())
+                for (const auto& w : n.links().deadlock())
                     out.append(w.link ? nb::make_tuple(w.link, static_cast<int>(w.direction), w.vl)
                                       : nb::make_tuple(w.link, w.host, w.vl));
                 return out;
@@ -555,4 +555,4 @@ void bind_network(nb::module_& m) {
         "Undo to_cna24(); a frame with other headers is returned unchanged.");
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

@@ -3,7 +3,7 @@
 #include "load/program/program.h"
 #include "python/bind.h"
 
-namespace railyard {
+namespace railyard::python {
 
 const char* kind_name(MatchKind kind) {
     switch (kind) {
@@ -170,4 +170,4 @@ void bind_program(nb::module_& m) {
                      nb::for_getter(nb::sig("def headers(self, /) -> list[dict[str, typing.Any]]")));
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

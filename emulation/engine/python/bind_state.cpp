@@ -8,7 +8,7 @@
 #include "p4runtime/counter_cells.h"
 #include "python/bind.h"
 
-namespace railyard {
+namespace railyard::python {
 
 namespace {
 
@@ -61,7 +61,7 @@ void bind_counters(nb::class_<SwitchSet>& c) {
             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::uint32_t id, std::size_t first,
                std::size_t most) {
                 const LockedSwitch s(n, sw);
-                return to_bytes(counter_response(id, first, s->counter(at).read(first, most)));
+                return to_bytes(p4runtime::counter_response(id, first, s->counter(at).read(first, most)));
             },
             nb::sig("def counter_response(self, switch: int, counter: int, id: int, first: int, most: int, "
                     "/) -> bytes"),
@@ -79,12 +79,12 @@ void bind_counters(nb::class_<SwitchSet>& c) {
                     "int, /) -> None"))
         .def(
             "direct_counter_write",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority,
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
                std::uint64_t packets, std::uint64_t bytes) {
                 const LockedSwitch s(n, sw);
                 std::vector<MatchValue> match;
                 if (!to_match(s->table(t).spec(), keys, match)) return static_cast<int>(Status::Invalid);
-                return static_cast<int>(s->table(t).set_counters(match, priority, packets, bytes));
+                return static_cast<int>(s->table(t).set_counters(match, priority, {packets, bytes}));
             },
             nb::sig("def direct_counter_write(self, switch: int, table: int, keys: list[Key], priority: int, "
                     "packets: int, bytes: int, /) -> int"));
@@ -108,7 +108,7 @@ void bind_meters(nb::class_<SwitchSet>& c) {
             nb::sig("def meter_read(self, switch: int, meter: int, index: int, /) -> MeterConfig | None"))
         .def(
             "direct_meter_write",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority,
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
                const Config& config) {
                 const LockedSwitch s(n, sw);
                 std::vector<MatchValue> match;
@@ -121,7 +121,8 @@ void bind_meters(nb::class_<SwitchSet>& c) {
                     "config: MeterConfig | None) -> int"))
         .def(
             "direct_meter_read",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) -> Config {
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+               EntryPriority priority) -> Config {
                 const LockedSwitch s(n, sw);
                 std::vector<MatchValue> match;
                 if (!to_match(s->table(t).spec(), keys, match)) return std::nullopt;
@@ -242,4 +243,4 @@ void bind_state(nb::class_<SwitchSet>& c) {
             "Set whether log_msg lines of a switch's program become \"log\" items of take_control().");
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

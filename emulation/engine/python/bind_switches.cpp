@@ -5,7 +5,7 @@
 
 #include "python/bind.h"
 
-namespace railyard {
+namespace railyard::python {
 
 namespace {
 
@@ -124,7 +124,7 @@ void bind_switches(nb::module_& m) {
     bind_updates(m, switches);
 }
 
-}  // namespace railyard
+}  // namespace railyard::python
 
 NB_MODULE(_engine, m) {
     m.doc() =
@@ -132,13 +132,13 @@ NB_MODULE(_engine, m) {
         "emulation/engine).";
     // Do not report leaks at exit: a traceback or a thread may still hold a network.
     nanobind::set_leak_warnings(false);
-    railyard::bind_program(m);
-    railyard::bind_switches(m);
-    railyard::bind_arrays(m);
-    railyard::bind_hosts(m);
-    railyard::bind_tree(m);
-    railyard::bind_network(m);
+    railyard::python::bind_program(m);
+    railyard::python::bind_switches(m);
+    railyard::python::bind_arrays(m);
+    railyard::python::bind_hosts(m);
+    railyard::python::bind_tree(m);
+    railyard::python::bind_network(m);
 #ifdef RAILYARD_LINUX
-    railyard::bind_wire(m);
+    railyard::python::bind_wire(m);
 #endif
 }

@@ -2,7 +2,7 @@
 // Bindings of tables and action profiles.
 #include "python/bind.h"
 
-namespace railyard {
+namespace railyard::python {
 
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits) {
     std::string out((bits + 7) / 8, '\0');
@@ -65,7 +65,7 @@ int with_match(const LockedSwitch& s, std::size_t table, const nb::list& keys, c
     return static_cast<int>(apply(t, match));
 }
 
-int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, int priority, int action,
+int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, EntryPriority priority, int action,
           const nb::list& params, bool insert) {
     if (s->table(table).constant()) return static_cast<int>(Status::Constant);
     EntrySpec entry;
@@ -116,8 +116,8 @@ std::vector<std::uint64_t> parameters(const LockedSwitch& s, int action, const n
 void bind_profiles(nb::class_<SwitchSet>& c) {
     c.def(
          "table_point",
-         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, bool group,
-            std::int64_t id, bool insert) {
+         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
+            bool group, std::int64_t id, bool insert) {
              const LockedSwitch s(n, sw);
              if (s->table(t).constant()) return static_cast<int>(Status::Constant);
              return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
@@ -184,7 +184,8 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
 void bind_ageing(nb::class_<SwitchSet>& c) {
     c.def(
          "table_set_ttl",
-         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, Time ttl) {
+         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
+            Time ttl) {
              const LockedSwitch s(n, sw);
              const int status = with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
                  return table.set_ttl(match, priority, ttl, n.now());
@@ -197,7 +198,7 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
          "Set the idle timeout of an entry in ps; 0: the entry never ages.")
         .def(
             "table_idle",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) {
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority) {
                 const LockedSwitch s(n, sw);
                 Time idle = 0;
                 with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
@@ -229,23 +230,23 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
 void bind_tables(nb::class_<SwitchSet>& c) {
     c.def(
          "table_insert",
-         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, int action,
-            const nb::list& params) {
+         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
+            int action, const nb::list& params) {
              return write(LockedSwitch(n, sw), t, keys, priority, action, params, true);
          },
          nb::sig("def table_insert(self, switch: int, table: int, keys: list[Key], priority: int, action: "
                  "int, params: list[bytes], /) -> int"))
         .def(
             "table_modify",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, int action,
-               const nb::list& params) {
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
+               int action, const nb::list& params) {
                 return write(LockedSwitch(n, sw), t, keys, priority, action, params, false);
             },
             nb::sig("def table_modify(self, switch: int, table: int, keys: list[Key], priority: int, action: "
                     "int, params: list[bytes], /) -> int"))
         .def(
             "table_delete",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) {
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority) {
                 const LockedSwitch s(n, sw);
                 if (s->table(t).constant()) return static_cast<int>(Status::Constant);
                 return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
@@ -295,7 +296,7 @@ void bind_tables(nb::class_<SwitchSet>& c) {
         .def(
             "table_get",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
-               int priority) -> nb::object {
+               EntryPriority priority) -> nb::object {
                 const LockedSwitch s(n, sw);
                 std::vector<MatchValue> match;
                 if (!to_match(s->table(t).spec(), keys, match)) return nb::none();
@@ -325,4 +326,4 @@ void bind_tables(nb::class_<SwitchSet>& c) {
     bind_ageing(c);
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

@@ -2,7 +2,7 @@
 // Conversion of trace steps to Python dictionaries.
 #include "python/bind.h"
 
-namespace railyard {
+namespace railyard::python {
 
 namespace {
 
@@ -27,12 +27,12 @@ void describe_lookup(nb::dict& d, const Program& program, const TableSpec& spec,
     d["key"] = key;
     const Table::Choice& choice = step.choice;
     d["match"] = choice.entry ? nb::object(match_of(spec, *choice.entry)) : nb::object(nb::none());
-    d["priority"] = choice.entry ? choice.entry->priority : 0;
+    d["priority"] = choice.entry ? choice.entry->priority : EntryPriority();
     d["action"] = choice.action ? program.actions[choice.action].name : std::string();
     d["params"] =
         choice.action ? parameters_of(program.actions[choice.action], choice.parameters) : nb::list();
     // Add this frame, which the table counts only after the step was recorded.
-    if (choice.entry && spec.counted) d["packets"] = choice.packets + 1;
+    if (choice.entry && spec.counted) d["packets"] = choice.count.packets + 1;
 }
 
 }  // namespace
@@ -60,4 +60,4 @@ nb::list from_trace(const Program& program, const std::vector<TraceStep>& steps)
     return out;
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

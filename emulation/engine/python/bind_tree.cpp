@@ -9,7 +9,7 @@
 #include "hosts/tree/tree_member.h"
 #include "python/bind.h"
 
-namespace railyard {
+namespace railyard::python {
 
 namespace {
 
@@ -24,7 +24,7 @@ TreePort port_of(const PortTuple& given) {
     if (window < 1)
         throw std::invalid_argument("tree " + std::to_string(tree) +
                                     " has a window of 0 frames; give at least 1");
-    return {tree, port, next, leaves, window, first_block};
+    return {tree, Port(port), next, leaves, window, first_block};
 }
 
 void make_blocks(TreeBlocks* self, const Column& starts, const Column& stops, const Column& sources,
@@ -126,4 +126,4 @@ void bind_tree(nb::module_& m) {
                      "Number of results whose sum left the range of its values.");
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

@@ -5,7 +5,7 @@
 #include "p4runtime/entry_updates.h"
 #include "python/bind.h"
 
-namespace railyard {
+namespace railyard::python {
 
 namespace {
 
@@ -29,9 +29,9 @@ MatchKind kind_of(const std::string& name) {
                                 " is unknown; use exact, lpm, ternary, range or optional");
 }
 
-ActionLayout layout_of(const Program& program, const ActionTuple& given) {
+p4runtime::ActionLayout layout_of(const Program& program, const ActionTuple& given) {
     const auto& [id, handle, parameters] = given;
-    ActionLayout layout{id, Index<Action>(handle), {}};
+    p4runtime::ActionLayout layout{id, Index<Action>(handle), {}};
     const Action& action = program.actions.at(layout.action);
     const auto& own = action.parameters;
     if (own.size() != parameters.size())
@@ -42,13 +42,13 @@ ActionLayout layout_of(const Program& program, const ActionTuple& given) {
     return layout;
 }
 
-EntryLayout layout_of(const Program& program, const TableTuple& given) {
+p4runtime::EntryLayout layout_of(const Program& program, const TableTuple& given) {
     const auto& [id, handle, fields, actions] = given;
     const TableSpec& table = program.tables.at(handle);
     if (fields.size() != table.keys.size())
         throw std::invalid_argument("table " + table.name + " has " + std::to_string(table.keys.size()) +
                                     " match fields; the layout has " + std::to_string(fields.size()));
-    EntryLayout layout{id, handle, false, {}, {}};
+    p4runtime::EntryLayout layout{id, handle, false, {}, {}};
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto& [field_id, match, masked] = fields[i];
         const MatchKind kind = kind_of(match);
@@ -62,36 +62,41 @@ EntryLayout layout_of(const Program& program, const TableTuple& given) {
 }  // namespace
 
 void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches) {
-    nb::class_<EntryLayouts>(m, "EntryLayouts", "P4Runtime ids of the tables of a program; immutable.")
+    nb::class_<p4runtime::EntryLayouts>(m, "EntryLayouts",
+                                        "P4Runtime ids of the tables of a program; immutable.")
         .def(nb::new_([](const Program& program, const std::vector<TableTuple>& tables) {
-                 std::vector<EntryLayout> layouts;
+                 std::vector<p4runtime::EntryLayout> layouts;
                  layouts.reserve(tables.size());
                  for (const TableTuple& table : tables) layouts.push_back(layout_of(program, table));
-                 return std::make_shared<EntryLayouts>(std::move(layouts));
+                 return std::make_shared<p4runtime::EntryLayouts>(std::move(layouts));
              }),
              nb::arg("program"), nb::arg("tables"));
-    nb::class_<EntryUpdates>(
+    nb::class_<p4runtime::EntryUpdates>(
         m, "EntryUpdates",
         "Updates of a serialised WriteRequest. ValueError if the bytes are no WriteRequest.")
-        .def(nb::new_([](const nb::bytes& request) { return std::make_shared<EntryUpdates>(view(request)); }),
+        .def(nb::new_([](const nb::bytes& request) {
+                 return std::make_shared<p4runtime::EntryUpdates>(view(request));
+             }),
              nb::arg("request"))
         .def_prop_ro(
-            "head", [](const EntryUpdates& updates) { return to_bytes(updates.head()); },
+            "head", [](const p4runtime::EntryUpdates& updates) { return to_bytes(updates.head()); },
             "Serialised request without its updates.")
-        .def_prop_ro("count", &EntryUpdates::count, "Number of updates.")
-        .def("plain", &EntryUpdates::plain, nb::sig("def plain(self, layouts: EntryLayouts, /) -> bool"),
+        .def_prop_ro("count", &p4runtime::EntryUpdates::count, "Number of updates.")
+        .def("plain", &p4runtime::EntryUpdates::plain,
+             nb::sig("def plain(self, layouts: EntryLayouts, /) -> bool"),
              "Return whether the engine can read every update.")
-        .def_prop_ro("position", &EntryUpdates::position, "Index of the next update.")
+        .def_prop_ro("position", &p4runtime::EntryUpdates::position, "Index of the next update.")
         .def(
             "skip",
-            [](EntryUpdates& updates) {
+            [](p4runtime::EntryUpdates& updates) {
                 if (updates.ended()) throw std::out_of_range("no update is left to skip");
                 updates.skip();
             },
             "Skip the next update. IndexError if no update is left.");
     switches.def(
         "write_entries",
-        [](SwitchSet& n, Index<Switch> sw, const EntryLayouts& layouts, EntryUpdates& updates) {
+        [](SwitchSet& n, Index<Switch> sw, const p4runtime::EntryLayouts& layouts,
+           p4runtime::EntryUpdates& updates) {
             while (!updates.ended())
                 if (!updates.apply(*LockedSwitch(n, sw), layouts, kUpdatesAtOnce)) break;
         },
@@ -103,4 +108,4 @@ void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches) {
         "its index.");
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

@@ -8,11 +8,11 @@
 #include "wire/host_driver.h"
 #include "wire/wire.h"
 
-namespace railyard {
+namespace railyard::python {
 
 namespace {
 
-nb::dict stats_of(const WireStats& s) {
+nb::dict stats_of(const wire::WireStats& s) {
     nb::dict d;
     d["received"] = s.received;
     d["received_bytes"] = s.received_bytes;
@@ -35,7 +35,7 @@ bool is_true(const nb::object& value) {
     return truth != 0;
 }
 
-HostDriver::Attachment guest_of(const nb::object& host) {
+wire::HostDriver::Attachment guest_of(const nb::object& host) {
     std::shared_ptr<Application> application = application_of(host);
     if (const auto agent = std::dynamic_pointer_cast<Participant>(application))
         return {std::move(application),
@@ -54,21 +54,21 @@ nb::object array_of(const std::vector<std::int64_t>& values) {
 }
 
 // Run until there are events that the caller must handle; return these events.
-nb::object run(HostDriver& driver) {
+nb::object run(wire::HostDriver& driver) {
     for (;;) {
         const bool quiet = [&] {
             const nb::gil_scoped_release others_may_run;
             return driver.wait();
         }();
         if (!quiet && PyErr_CheckSignals() != 0) throw nb::python_error();
-        const HostDriver::Turn turn = driver.serve();
+        const wire::HostDriver::Turn turn = driver.serve();
         if (!turn.readable.empty() || !turn.ended.empty() || !turn.noted.empty())
             return nb::make_tuple(turn.readable, turn.ended, turn.noted);
     }
 }
 
 void bind_driver(nb::module_& m) {
-    nb::class_<HostDriver>(
+    nb::class_<wire::HostDriver>(
         m, "HostDriver",
         "Driver of sans-IO hosts on raw sockets, in real time. add() returns the number of a host.")
         .def(nb::init<double, std::int64_t, Time, std::int64_t>(), nb::arg("rate_bps"), nb::arg("dilation"),
@@ -82,7 +82,7 @@ void bind_driver(nb::module_& m) {
              "    note_ns: Least time in ns between two reports of an active host by run(); 0: no reports.")
         .def(
             "add",
-            [](HostDriver& driver, const nb::object& host, int fd, const Count& arrived,
+            [](wire::HostDriver& driver, const nb::object& host, int fd, const Count& arrived,
                std::size_t ring_bytes) {
                 if (arrived.size() != 1)
                     throw std::invalid_argument("`arrived` has " + std::to_string(arrived.size()) +
@@ -97,31 +97,31 @@ void bind_driver(nb::module_& m) {
             "\n"
             "Received frames wait in a ring of about `ring_bytes`. `arrived` is an array with one int64, to\n"
             "which the driver adds the bytes of data that arrive. OSError if the socket cannot be used.")
-        .def("watch", &HostDriver::watch, nb::arg("fd"),
+        .def("watch", &wire::HostDriver::watch, nb::arg("fd"),
              "Let run() return whenever the descriptor `fd` is readable.")
-        .def("rest", &HostDriver::rest, nb::arg("share"), nb::arg("least_run_ns") = 0,
+        .def("rest", &wire::HostDriver::rest, nb::arg("share"), nb::arg("least_run_ns") = 0,
              "Rest between two polls for frames, for up to `share` of the run's duration.\n"
              "\n"
              "Frames are then served in groups. A rest is no longer than the transmission time of the\n"
              "longest frame. The duration of the run is the time since go(), but at least `least_run_ns`.")
-        .def("go", &HostDriver::go, nb::arg("start_ns"),
+        .def("go", &wire::HostDriver::go, nb::arg("start_ns"),
              "Let scenario time and all hosts begin at `start_ns` of the monotonic clock.\n"
              "\n"
              "OSError if a ring cannot be opened.")
         .def(
             "replace",
-            [](HostDriver& driver, std::size_t index, const nb::object& host, std::int64_t start) {
+            [](wire::HostDriver& driver, std::size_t index, const nb::object& host, std::int64_t start) {
                 driver.replace(index, guest_of(host), start);
             },
             nb::arg("index"), nb::arg("host"), nb::arg("start_ns"),
             nb::sig("def replace(self, index: int, host: Application | object, start_ns: int) -> None"),
             "Replace a host by a host that begins at `start_ns`; drop the frames that wait to be sent.")
-        .def("reroute", &HostDriver::reroute, nb::arg("index"), nb::arg("routes"),
+        .def("reroute", &wire::HostDriver::reroute, nb::arg("index"), nb::arg("routes"),
              nb::sig("def reroute(self, index: int, routes: list[tuple[int, int]]) -> None"),
              "Tell an agent of changed routes, as Participant.reroute().")
         .def(
             "act",
-            [](HostDriver& driver, std::size_t index, const nb::object& output) {
+            [](wire::HostDriver& driver, std::size_t index, const nb::object& output) {
                 driver.act(index, [&](Actions& actions) { to_answer(output, actions); });
             },
             nb::arg("index"), nb::arg("output"),
@@ -131,11 +131,11 @@ void bind_driver(nb::module_& m) {
              "Run until there is something to handle.\n"
              "\n"
              "Return (readable descriptors of watch(), hosts that have just ended, active hosts to note).")
-        .def("stop", &HostDriver::stop, "End the pace measurements of all hosts.")
-        .def_prop_ro("at", &HostDriver::at, "Number of the host whose event was served last.")
+        .def("stop", &wire::HostDriver::stop, "End the pace measurements of all hosts.")
+        .def_prop_ro("at", &wire::HostDriver::at, "Number of the host whose event was served last.")
         .def(
             "bins",
-            [](const HostDriver& driver, std::size_t index) {
+            [](const wire::HostDriver& driver, std::size_t index) {
                 nb::dict out;
                 for (const auto& [bin, bytes] : driver.bins(index)) out[nb::int_(bin)] = bytes;
                 return out;
@@ -144,8 +144,8 @@ void bind_driver(nb::module_& m) {
             "Return the bytes of data that arrived at a host, by number of the time bin.")
         .def(
             "pace",
-            [](const HostDriver& driver, std::size_t index) {
-                const Pace& pace = driver.pace(index);
+            [](const wire::HostDriver& driver, std::size_t index) {
+                const wire::Pace& pace = driver.pace(index);
                 return nb::make_tuple(pace.offered, pace.sent, pace.refused, array_of(pace.late),
                                       array_of(pace.waited));
             },
@@ -158,8 +158,8 @@ void bind_driver(nb::module_& m) {
             "and wait the time in the queue, each an array by frame.")
         .def(
             "counts",
-            [](const HostDriver& driver) {
-                const DriverCounts& counts = driver.counts();
+            [](const wire::HostDriver& driver) {
+                const wire::DriverCounts& counts = driver.counts();
                 nb::dict out;
                 out["waits"] = counts.waits;
                 out["receives"] = counts.receives;
@@ -175,44 +175,54 @@ void bind_driver(nb::module_& m) {
 
 void bind_wire(nb::module_& m) {
     bind_driver(m);
-    nb::class_<Wire, SwitchSet>(
+    nb::class_<wire::Wire, SwitchSet>(
         m, "Wire",
         "Switches on Linux interfaces, in real time. One thread handles the frames of all switches.")
         .def(nb::init<>())
-        .def("add_port", &Wire::add_port, nb::arg("switch"), nb::arg("port"), nb::arg("interface"),
+        .def("add_port", &wire::Wire::add_port, nb::arg("switch"), nb::arg("port"), nb::arg("interface"),
              "Bind a port to an interface; call it before start().\n"
              "\n"
              "ValueError if the interface does not exist, or the port or interface is taken.")
-        .def("record", &Wire::record, nb::arg("directory"),
-             "Record the frames of every port in INTERFACE_in.pcap and INTERFACE_out.pcap of a directory.\n"
-             "\n"
-             "Call it before start().")
-        .def("dump", &Wire::dump, nb::arg("bytes"),
-             "Add the first `bytes` of every frame to take_messages(); call it before start().")
-        .def("log_programs", &Wire::log_programs,
-             "Add the log messages of programs to take_messages(); call it before add_switch().")
-        .def("set_queues", &Wire::set_queues, nb::arg("queues"),
-             "Set the number of queues of a port, 8 by default; call it before start().\n"
-             "\n"
-             "Frames whose priority is not below `queues` are dropped.")
-        .def("hold", &Wire::hold, nb::arg("frames"),
-             "Let frames for a slow interface wait in the switch instead of the kernel.\n"
-             "\n"
-             "A queue of a port holds up to `frames` frames, and the kernel one. Call it before start().")
-        .def("set_rate", &Wire::set_rate, nb::arg("switch"), nb::arg("port"), nb::arg("bits_per_second"),
+        .def(
+            "record",
+            [](wire::Wire& w, const std::string& directory) { w.settings.pcap_directory = directory; },
+            nb::arg("directory"),
+            "Record the frames of every port in INTERFACE_in.pcap and INTERFACE_out.pcap of a directory.\n"
+            "\n"
+            "Call it before start().")
+        .def(
+            "dump", [](wire::Wire& w, std::size_t bytes) { w.settings.dump_bytes = bytes; }, nb::arg("bytes"),
+            "Add the first `bytes` of every frame to take_messages(); call it before start().")
+        .def(
+            "log_programs", [](wire::Wire& w) { w.settings.log_programs = true; },
+            "Add the log messages of programs to take_messages(); call it before add_switch().")
+        .def(
+            "set_queues", [](wire::Wire& w, std::size_t queues) { w.settings.queues = queues; },
+            nb::arg("queues"),
+            "Set the number of queues of a port, 8 by default; call it before start().\n"
+            "\n"
+            "Frames whose priority is not below `queues` are dropped.")
+        .def(
+            "hold", [](wire::Wire& w, std::size_t frames) { w.settings.hold(frames); }, nb::arg("frames"),
+            "Let frames for a slow interface wait in the switch instead of the kernel.\n"
+            "\n"
+            "A queue of a port holds up to `frames` frames, and the kernel one. Call it before start().")
+        .def("set_rate", &wire::Wire::set_rate, nb::arg("switch"), nb::arg("port"),
+             nb::arg("bits_per_second"),
              "Pace the frames that leave by a port; call it before start().\n"
              "\n"
              "ValueError if there is no such port, or the rate is not positive.")
-        .def("start", &Wire::start,
+        .def("start", &wire::Wire::start,
              "Open the interfaces and start the thread. OSError if an interface cannot be opened.")
-        .def("stop", &Wire::stop, nb::call_guard<nb::gil_scoped_release>())
-        .def_prop_ro("event_fd", &Wire::event_fd,
+        .def("stop", &wire::Wire::stop, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("event_fd", &wire::Wire::event_fd,
                      "An eventfd, signalled when take_control() or take_messages() has something to return.")
-        .def("up", &Wire::up, nb::arg("switch"), nb::arg("port"), nb::call_guard<nb::gil_scoped_release>())
+        .def("up", &wire::Wire::up, nb::arg("switch"), nb::arg("port"),
+             nb::call_guard<nb::gil_scoped_release>())
         .def(
             "stats",
-            [](Wire& w, Index<Switch> sw, Port port) {
-                const WireStats stats = [&] {
+            [](wire::Wire& w, Index<Switch> sw, Port port) {
+                const wire::WireStats stats = [&] {
                     const nb::gil_scoped_release others_may_run;
                     return w.stats(sw, port);
                 }();
@@ -229,9 +239,9 @@ void bind_wire(nb::module_& m) {
             "refused_full: to be sent while the queue was full, in the switch or in the kernel.\n"
             "failed: dropped since the program failed or exceeded its budget.\n"
             "refused_odd: not sent for another reason: too short, or of a priority without a queue.")
-        .def("take_messages", &Wire::take_messages, nb::call_guard<nb::gil_scoped_release>(),
+        .def("take_messages", &wire::Wire::take_messages, nb::call_guard<nb::gil_scoped_release>(),
              "Return (level, text) of the messages since the last call; levels: \"info\", \"warning\", "
              "\"error\".");
 }
 
-}  // namespace railyard
+}  // namespace railyard::python

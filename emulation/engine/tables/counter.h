@@ -13,6 +13,8 @@ namespace railyard {
 
 struct Count {
     std::uint64_t packets = 0, bytes = 0;
+
+    bool operator==(const Count&) const = default;
 };
 
 // Counter with memory only up to the highest cell ever written; other cells are zero. Programs declare a cell

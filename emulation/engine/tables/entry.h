@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "index.h"
+#include "units.h"
 
 namespace railyard {
 
@@ -26,9 +27,12 @@ using EntryIndex = Index<struct EntrySpec>;
 // Target of an entry: an action of the table, or a member or group of its action profile.
 enum class Target : std::uint8_t { Action, Member, Group };
 
+// Priority of an entry among entries whose keys overlap; the highest is chosen.
+using EntryPriority = Number<struct EntryPriorityKind, std::int32_t>;
+
 struct EntrySpec {
     std::vector<MatchValue> match;
-    int priority = 0;
+    EntryPriority priority;
     Target target = Target::Action;
     Index<Action> action;                   // none: default entry of a table without a default action
     std::vector<std::uint64_t> parameters;  // limbs of the action's parameters; or the member's or group's id

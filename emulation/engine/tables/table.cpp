@@ -85,14 +85,14 @@ bool Table::pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::
     return true;
 }
 
-EntryIndex Table::find(const std::vector<MatchValue>& match, int priority) const {
+EntryIndex Table::find(const std::vector<MatchValue>& match, EntryPriority priority) const {
     std::array<std::uint64_t, kMaxKeyLimbs> key, extra;
     if (layout_.shape == Shape::Keyless || !pack(match, key.data(), extra.data())) return {};
     return find(match, key.data(), extra.data(), priority);
 }
 
 EntryIndex Table::find(const std::vector<MatchValue>& match, const std::uint64_t* key,
-                       const std::uint64_t* extra, int priority) const {
+                       const std::uint64_t* extra, EntryPriority priority) const {
     const TableContent& content = *content_;
     const std::size_t width = layout_.key.size();
     switch (layout_.shape) {
@@ -196,7 +196,7 @@ Status Table::insert(const EntrySpec& entry) {
         content.rows.resize(content.rows.size() + layout_.stride);
         if (layout_.shape == Shape::Tcam) content.extras.resize(content.extras.size() + width);
         prefixes_.push_back(0);
-        priorities_.push_back(0);
+        priorities_.emplace_back();
         used_.push_back(false);
         targets_.push_back(Target::Action);
         actions_.emplace_back();
@@ -233,7 +233,7 @@ Status Table::modify(const EntrySpec& entry) {
     return Status::Ok;
 }
 
-Status Table::erase(const std::vector<MatchValue>& match, int priority) {
+Status Table::erase(const std::vector<MatchValue>& match, EntryPriority priority) {
     const EntryIndex at = find(match, priority);
     if (!at) return Status::NotFound;
     ASSERT(used_[at.at()] && content_->live > 0);

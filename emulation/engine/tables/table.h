@@ -37,18 +37,18 @@ class Table {
         Index<Action>
             action;  // action that runs, of the entry or of its action profile member; none: no action
         std::vector<std::uint64_t> parameters;
-        std::uint64_t packets = 0, bytes = 0;  // the entry's counter before this frame
+        Count count;  // the entry's counter before this frame
     };
     template <typename Hash>
     Choice explain(const std::uint64_t* slots, const Hash& hash) const;
 
     Status insert(const EntrySpec& entry);
     Status modify(const EntrySpec& entry);
-    Status erase(const std::vector<MatchValue>& match, int priority);
+    Status erase(const std::vector<MatchValue>& match, EntryPriority priority);
     Status set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters);
     void reset_default();
 
-    std::optional<EntrySpec> get(const std::vector<MatchValue>& match, int priority) const;
+    std::optional<EntrySpec> get(const std::vector<MatchValue>& match, EntryPriority priority) const;
     std::vector<EntrySpec> entries() const;
     EntrySpec default_entry() const;
     std::size_t size() const { return content_->live; }
@@ -73,17 +73,17 @@ class Table {
         return ages_[at].ttl > 0 && aged <= now;
     }
     Meter* meter(EntryIndex entry) { return meters_.empty() ? nullptr : &meters_[entry.at()]; }
-    std::pair<std::uint64_t, std::uint64_t> counters(const std::vector<MatchValue>& match,
-                                                     int priority) const;
-    Status set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets,
-                        std::uint64_t bytes);
-    Status set_meter(const std::vector<MatchValue>& match, int priority,
+    Count counters(const std::vector<MatchValue>& match, EntryPriority priority) const;
+    Status set_counters(const std::vector<MatchValue>& match, EntryPriority priority, Count count);
+    Status set_meter(const std::vector<MatchValue>& match, EntryPriority priority,
                      const std::optional<MeterConfig>& config, Time now);
-    std::optional<MeterConfig> meter_config(const std::vector<MatchValue>& match, int priority) const;
+    std::optional<MeterConfig> meter_config(const std::vector<MatchValue>& match,
+                                            EntryPriority priority) const;
 
     // Set the idle timeout of an entry. 0, or more than half of the largest Time: the entry never ages.
-    Status set_ttl(const std::vector<MatchValue>& match, int priority, Time ttl, Time now);
-    Time idle(const std::vector<MatchValue>& match, int priority, Time now) const;  // time since the last hit
+    Status set_ttl(const std::vector<MatchValue>& match, EntryPriority priority, Time ttl, Time now);
+    Time idle(const std::vector<MatchValue>& match, EntryPriority priority,
+              Time now) const;              // time since the last hit
     Time next_ageing() const;               // earliest time at which an entry ages; -1: none
     bool due(Time now) const;               // true if an aged entry has not been reported
     std::vector<EntrySpec> aged(Time now);  // reports aged entries, each once until its next hit
@@ -96,10 +96,10 @@ class Table {
     TableContent& own();
     bool valid(const EntrySpec& entry) const;
     bool pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const;
-    EntryIndex find(const std::vector<MatchValue>& match, int priority) const;
+    EntryIndex find(const std::vector<MatchValue>& match, EntryPriority priority) const;
     // Find an entry; key, extra: the match in the form of pack().
     EntryIndex find(const std::vector<MatchValue>& match, const std::uint64_t* key,
-                    const std::uint64_t* extra, int priority) const;
+                    const std::uint64_t* extra, EntryPriority priority) const;
     void count_users(EntryIndex entry, int by);
     void store(EntryIndex entry, const EntrySpec& spec);
     void link(EntryIndex entry);
@@ -125,7 +125,8 @@ class Table {
     bool constant_ = spec_.const_entries;
 
     std::vector<Count> counts_;
-    std::vector<std::int32_t> prefixes_, priorities_;
+    std::vector<std::int32_t> prefixes_;
+    std::vector<EntryPriority> priorities_;
     std::vector<bool> used_;  // false: in free_
     std::vector<Target> targets_;
     std::vector<Index<Action>> actions_;
@@ -137,9 +138,9 @@ class Table {
 template <typename Hash>
 Table::Choice Table::explain(const std::uint64_t* slots, const Hash& hash) const {
     const LookupResult result = content_->lookup(slots);
-    if (!result.entry) return {{}, content_->default_action, content_->default_parameters, 0, 0};
+    if (!result.entry) return {{}, content_->default_action, content_->default_parameters, {}};
     const std::size_t at = result.entry.at();
-    Choice out{read(result.entry), {}, {}, counts_[at].packets, counts_[at].bytes};
+    Choice out{read(result.entry), {}, {}, counts_[at]};
     if (profile_ == nullptr) {
         out.action = out.entry->action;
         out.parameters = out.entry->parameters;

@@ -50,28 +50,25 @@ EntrySpec Table::read(EntryIndex entry) const {
     return spec;
 }
 
-std::optional<EntrySpec> Table::get(const std::vector<MatchValue>& match, int priority) const {
+std::optional<EntrySpec> Table::get(const std::vector<MatchValue>& match, EntryPriority priority) const {
     const EntryIndex at = find(match, priority);
     return at ? std::optional(read(at)) : std::nullopt;
 }
 
-std::pair<std::uint64_t, std::uint64_t> Table::counters(const std::vector<MatchValue>& match,
-                                                        int priority) const {
+Count Table::counters(const std::vector<MatchValue>& match, EntryPriority priority) const {
     const EntryIndex at = find(match, priority);
-    if (!at) return {0, 0};
-    return {counts_[at.at()].packets, counts_[at.at()].bytes};
+    return at ? counts_[at.at()] : Count{};
 }
 
-Status Table::set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets,
-                           std::uint64_t bytes) {
+Status Table::set_counters(const std::vector<MatchValue>& match, EntryPriority priority, Count count) {
     const EntryIndex at = find(match, priority);
     if (!at) return Status::NotFound;
     if (!spec_.counted) return Status::Invalid;
-    counts_[at.at()] = {packets, bytes};
+    counts_[at.at()] = count;
     return Status::Ok;
 }
 
-Status Table::set_meter(const std::vector<MatchValue>& match, int priority,
+Status Table::set_meter(const std::vector<MatchValue>& match, EntryPriority priority,
                         const std::optional<MeterConfig>& config, Time now) {
     const EntryIndex at = find(match, priority);
     if (!at) return Status::NotFound;
@@ -80,12 +77,13 @@ Status Table::set_meter(const std::vector<MatchValue>& match, int priority,
     return Status::Ok;
 }
 
-std::optional<MeterConfig> Table::meter_config(const std::vector<MatchValue>& match, int priority) const {
+std::optional<MeterConfig> Table::meter_config(const std::vector<MatchValue>& match,
+                                               EntryPriority priority) const {
     const EntryIndex at = find(match, priority);
     return !at || meters_.empty() ? std::nullopt : meters_[at.at()].config();
 }
 
-Status Table::set_ttl(const std::vector<MatchValue>& match, int priority, Time ttl, Time now) {
+Status Table::set_ttl(const std::vector<MatchValue>& match, EntryPriority priority, Time ttl, Time now) {
     const EntryIndex at = find(match, priority);
     if (!at) return Status::NotFound;
     if (!spec_.ageing || ttl < 0) return Status::Invalid;
@@ -93,7 +91,7 @@ Status Table::set_ttl(const std::vector<MatchValue>& match, int priority, Time t
     return Status::Ok;
 }
 
-Time Table::idle(const std::vector<MatchValue>& match, int priority, Time now) const {
+Time Table::idle(const std::vector<MatchValue>& match, EntryPriority priority, Time now) const {
     const EntryIndex at = find(match, priority);
     return !at || !spec_.ageing ? 0 : now - ages_[at.at()].hit;
 }

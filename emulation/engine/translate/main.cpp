@@ -19,7 +19,7 @@ int main(int count, char** words) {
         const std::string json{std::istreambuf_iterator<char>(in), {}};
         const auto program = railyard::Program::load(json);
         std::ofstream(words[2], std::ios::binary)
-            << railyard::Translator(*program).file(railyard::fingerprint(json));
+            << railyard::translate::Translator(*program).file(railyard::fingerprint(json));
     } catch (const std::exception& error) {
         std::cerr << words[1] << ": " << error.what() << '\n';
         return 1;

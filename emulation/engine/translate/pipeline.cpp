@@ -6,7 +6,7 @@
 #include "translate/text.h"
 #include "translate/translator.h"
 
-namespace railyard {
+namespace railyard::translate {
 
 namespace {
 
@@ -221,4 +221,4 @@ void Translator::apply(const TableSpec& spec, std::size_t table, std::string& ou
     else out += "        goto L" + std::to_string(spec.next_default) + ";\n    }\n";
 }
 
-}  // namespace railyard
+}  // namespace railyard::translate

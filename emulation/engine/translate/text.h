@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-namespace railyard {
+namespace railyard::translate {
 
 inline std::string number(std::uint64_t value) {
     char text[32];
@@ -14,4 +14,4 @@ inline std::string number(std::uint64_t value) {
     return text;
 }
 
-}  // namespace railyard
+}  // namespace railyard::translate

@@ -6,7 +6,7 @@
 
 #include "translate/text.h"
 
-namespace railyard {
+namespace railyard::translate {
 
 namespace {
 
@@ -160,4 +160,4 @@ std::string Translator::file(std::uint64_t fingerprint) {
            pointers.substr(2) + "});\n\n}  // namespace\n\n}  // namespace " + name_space + "\n";
 }
 
-}  // namespace railyard
+}  // namespace railyard::translate

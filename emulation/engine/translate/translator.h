@@ -10,7 +10,7 @@
 
 #include "load/program/program.h"
 
-namespace railyard {
+namespace railyard::translate {
 
 class Translator {
    public:
@@ -44,4 +44,4 @@ class Translator {
     std::vector<bool> local_;  // by temporary: true for a local variable, false for a slot
 };
 
-}  // namespace railyard
+}  // namespace railyard::translate

@@ -19,7 +19,7 @@
 #include "index.h"
 #include "wire/system.h"
 
-namespace railyard {
+namespace railyard::wire {
 
 namespace {
 
@@ -329,4 +329,4 @@ void HostDriver::serve(std::size_t index, std::int64_t now, Turn& turn) {
     next_[index] = std::min({host.begins, host.deadline, host.note_at, host.pacer.wake(resting(now))});
 }
 
-}  // namespace railyard
+}  // namespace railyard::wire

@@ -20,7 +20,7 @@
 #include "wire/pacer.h"
 #include "wire/receive_ring.h"
 
-namespace railyard {
+namespace railyard::wire {
 
 // Scenario time since `start` (nanoseconds of CLOCK_MONOTONIC); a second of it takes `dilation` real seconds.
 struct DilatedClock {
@@ -145,4 +145,4 @@ class HostDriver {
     DriverCounts counts_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::wire

@@ -11,7 +11,7 @@
 
 #include "index.h"
 
-namespace railyard {
+namespace railyard::wire {
 
 namespace {
 
@@ -122,4 +122,4 @@ void Pacer::sent(std::size_t count, std::int64_t now) {
     if (empty()) stop(std::max(now, static_cast<std::int64_t>(slot_)));
 }
 
-}  // namespace railyard
+}  // namespace railyard::wire

@@ -11,7 +11,7 @@
 #include "frames/frame.h"
 #include "frames/ring.h"
 
-namespace railyard {
+namespace railyard::wire {
 
 constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::max();
 
@@ -71,4 +71,4 @@ class Pacer {
     Pace pace_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::wire

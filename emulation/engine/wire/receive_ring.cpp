@@ -12,7 +12,7 @@
 
 #include "wire/system.h"
 
-namespace railyard {
+namespace railyard::wire {
 
 namespace {
 
@@ -90,4 +90,4 @@ void ReceiveRing::release() {
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::wire

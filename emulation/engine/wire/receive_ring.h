@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace railyard {
+namespace railyard::wire {
 
 class ReceiveRing {
    public:
@@ -49,4 +49,4 @@ class ReceiveRing {
     unsigned blocks_ = 0, slots_a_block_ = 0, block_ = 0, in_block_ = 0;
 };
 
-}  // namespace railyard
+}  // namespace railyard::wire

@@ -11,7 +11,7 @@
 #include <string>
 #include <system_error>
 
-namespace railyard {
+namespace railyard::wire {
 
 inline std::int64_t clock_nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
     timespec t{};
@@ -41,4 +41,4 @@ inline void clear_event(int fd) {
     [[maybe_unused]] const ssize_t got = read(fd, &count, sizeof count);
 }
 
-}  // namespace railyard
+}  // namespace railyard::wire

@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,16 +15,11 @@
 
 #include "wire/system.h"
 
-namespace railyard {
+namespace railyard::wire {
 
 namespace {
 
 constexpr std::size_t kReceiveBatch = 64;         // frames received in a row from one port
-constexpr std::size_t kRingBytes = 2 << 20;       // receive ring of a port
-constexpr std::size_t kAllRingBytes = 256 << 20;  // most bytes of all rings, in unswappable kernel memory
-constexpr std::size_t kLeastRingBytes = 256 << 10;
-constexpr std::size_t kMostControl = 10'000;  // most waiting events for the control plane; more are lost
-constexpr std::size_t kMostControlBytes = 16 << 20;
 constexpr std::int64_t kMostPause = 2'000'000;    // nanoseconds
 constexpr std::int64_t kMostFrame = 500'000'000;  // most nanoseconds of processor time for a frame
 constexpr unsigned kTimedCheckpoints = 16;       // the clock is read at every kTimedCheckpoints-th checkpoint
@@ -39,49 +33,46 @@ Wire::Wire()
       events_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      slots_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
-    require(events_ >= 0 && wake_ >= 0 && epoll_ >= 0 && slots_ >= 0, "an event descriptor");
+      ports_(switches_, epoll_, kFirstPortToken) {
+    require(events_ >= 0 && wake_ >= 0 && epoll_ >= 0, "an event descriptor");
 }
 
 Wire::~Wire() {
     stop();
-    for (const int fd : {events_, wake_, epoll_, slots_}) close(fd);
+    for (const int fd : {events_, wake_, epoll_}) close(fd);
 }
 
 Time Wire::now() const { return (clock_nanoseconds() - zero_) * 1000; }
 
 Index<Switch> Wire::add_switch(const std::string& name, Port cpu_port) {
-    port_of_.emplace_back();
-    lost_.emplace_back();
+    ports_.add_switch();
+    control_events_.add_switch(name);
     const Index<Switch> index = SwitchSet::add_switch(name, cpu_port);
-    if (log_programs_)
-        switch_at(index).set_log([this, name](const std::string& text) { say("info", name + ": " + text); });
+    if (settings.log_programs)
+        switch_at(index).set_log(
+            [this, name](const std::string& text) { messages_.say("info", name + ": " + text); });
     switch_at(index).set_checkpoint([this] { checkpoint(); });
     return index;
 }
 
 void Wire::start() {
     if (thread_.joinable()) throw std::logic_error("the wire runs already");
-    const std::size_t share = kAllRingBytes / std::max<std::size_t>(1, ports_.size());
-    ring_bytes_ = std::clamp(share, kLeastRingBytes, kRingBytes);
-    for (const auto& port : ports_) {
-        if (!pcap_directory_.empty()) {
-            port->in = std::make_unique<PcapFile>(pcap_directory_ + "/" + port->interface + "_in.pcap");
-            port->out = std::make_unique<PcapFile>(pcap_directory_ + "/" + port->interface + "_out.pcap");
+    if (const std::string& directory = settings.pcap_directory; !directory.empty())
+        for (const auto& port : ports_) {
+            port->in = std::make_unique<PcapFile>(directory + "/" + port->interface + "_in.pcap");
+            port->out = std::make_unique<PcapFile>(directory + "/" + port->interface + "_out.pcap");
         }
-    }
-    attach_all();
+    ports_.attach_all(settings.send_bytes);
     links_.open();
     on_links();
-    control_.clear();  // at the start, report only ports that are down
-    control_bytes_ = 0;
+    control_events_.clear();  // at the start, report only ports that are down
     for (const auto& port : ports_)
         if (!port->up)
             control_.push_back(
                 {ControlItem::Kind::Port, now_, port->switch_index, port->number.value(), false, {}});
     if (!control_.empty()) signal_event(events_);
     for (const auto& [fd, token] : {std::pair(wake_, kWakeToken), std::pair(links_.fd(), kLinksToken),
-                                    std::pair(slots_, kSlotsToken)}) {
+                                    std::pair(slots_.fd(), kSlotsToken)}) {
         epoll_event event{};
         event.events = EPOLLIN;
         event.data.u64 = token;
@@ -97,7 +88,7 @@ void Wire::stop() {
     stopping_ = true;
     signal_event(wake_);
     thread_.join();
-    close_all();
+    ports_.close_all();
     for (const auto& port : ports_) {
         port->in.reset();
         port->out.reset();
@@ -132,14 +123,13 @@ void Wire::run() {
 }
 
 void Wire::on_port(Index<WirePort> index, std::uint32_t events) {
-    WirePort& port = *ports_[index];
+    WirePort& port = ports_[index];
     if (!port.socket.is_open()) return;
     if ((events & EPOLLERR) != 0)
         port.socket.take_error();  // clear it: the interface went down, which netlink reports as well
     if ((events & EPOLLOUT) != 0) {
-        block(port, false);
-        if (!port.dirty) dirty_.push_back(&port);
-        port.dirty = true;
+        ports_.block(port, false);
+        make_dirty(port);
     }
     if ((events & EPOLLIN) != 0) receive(port);
 }
@@ -156,7 +146,7 @@ void Wire::receive(WirePort& port) {
         port.stats.received += 1;
         port.stats.received_bytes += received.length;
         if (port.in) port.in->write(received.frame);
-        if (dump_bytes_ > 0) dump_frame("in", port, received.frame);
+        if (settings.dump_bytes > 0) dump("in", port, received.frame);
         FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
         port.socket.release();
         run_frame(std::move(frame), port.switch_index, port.number);
@@ -172,8 +162,8 @@ void Wire::run_frame(FrameHandle frame, Index<Switch> switch_index, Port port) {
         if (queued) sw.ingress(std::move(frame), port, now_, out_);
         else sw.process(std::move(frame), port, now_, out_);
     } catch (const std::exception& error) {  // the switch continues with the next frame
-        const Index<WirePort> index = find_port(switch_index, port);
-        fail(sw, index ? ports_[index].get() : nullptr, error);
+        if (const Index<WirePort> index = ports_.find(switch_index, port)) ports_[index].stats.failed += 1;
+        messages_.failed(sw.name(), error, now_);
     }
     for (Output& o : out_) forward(std::move(o.frame), switch_index, o.port);
     out_.clear();
@@ -195,50 +185,21 @@ void Wire::checkpoint() {
 void Wire::collect(Index<Switch> switch_index) {
     std::vector<Digest>& digests = switches_[switch_index]->digests();
     for (Digest& digest : digests)
-        report({ControlItem::Kind::Digest, now_, switch_index, static_cast<std::int64_t>(digest.list.at()),
-                false, std::move(digest.fields)});
+        control_events_.report({ControlItem::Kind::Digest, now_, switch_index,
+                                static_cast<std::int64_t>(digest.list.at()), false,
+                                std::move(digest.fields)});
     digests.clear();
-}
-
-// Queue an event for the control plane, unless the queue is full: frames may cause events faster than the
-// control plane takes them.
-void Wire::report(ControlItem item) {
-    const std::size_t bytes = item.frame.size();
-    if (control_.size() < kMostControl && control_bytes_ + bytes <= kMostControlBytes) {
-        control_bytes_ += bytes;
-        control_.push_back(std::move(item));
-        return;
-    }
-    LostEvents& lost = lost_[item.switch_index];
-    if (lost.packet_ins + lost.digests == 0)
-        say("warning", switch_at(item.switch_index).name() +
-                           ": the queue of events is full; packet-ins and digests are lost");
-    any_lost_ = true;
-    ++(item.kind == ControlItem::Kind::Digest ? lost.digests : lost.packet_ins);
-}
-
-void Wire::taken(const ControlItem& item) {
-    if (item.kind == ControlItem::Kind::Digest || item.kind == ControlItem::Kind::PacketIn)
-        control_bytes_ -= item.frame.size();
-    if (!control_.empty() || !any_lost_) return;
-    any_lost_ = false;
-    for (const auto& sw : switches_) {
-        LostEvents& lost = lost_[static_cast<std::size_t>(&sw - switches_.data())];
-        if (lost.packet_ins + lost.digests > 0)
-            say("warning", sw->name() + ": the queue of events has lost " + std::to_string(lost.packet_ins) +
-                               " packet-ins and " + std::to_string(lost.digests) + " digests");
-        lost = {};
-    }
 }
 
 void Wire::forward(FrameHandle frame, Index<Switch> switch_index, Port number) {
     if (number == switches_[switch_index]->cpu_port()) {
-        report({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
+        control_events_.report(
+            {ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
         return;
     }
-    const Index<WirePort> index = find_port(switch_index, number);
+    const Index<WirePort> index = ports_.find(switch_index, number);
     if (!index) return;
-    WirePort& port = *ports_[index];
+    WirePort& port = ports_[index];
     if (!port.up) {
         port.stats.refused_down += 1;
         return;
@@ -255,7 +216,7 @@ void Wire::let_others_in() const {
 
 void Wire::end_burst() {
     flush_all();
-    if (!pcap_directory_.empty())
+    if (!settings.pcap_directory.empty())
         for (const auto& port : ports_) {
             if (port->in) port->in->flush();
             if (port->out) port->out->flush();
@@ -267,8 +228,8 @@ void Wire::packet_out(Index<Switch> switch_index, std::string_view bytes) {
     const std::lock_guard hold(mutex_);
     const Port cpu_port = switch_at(switch_index).cpu_port();
     if (cpu_port == kNoPort)
-        return say("warning",
-                   switch_at(switch_index).name() + ": a packet-out is dropped, as there is no CPU port");
+        return messages_.say(
+            "warning", switch_at(switch_index).name() + ": a packet-out is dropped, as there is no CPU port");
     now_ = now();
     run_frame(pool_.acquire(bytes.data(), bytes.size()), switch_index, cpu_port);
     end_burst();
@@ -298,4 +259,75 @@ void Wire::look_for_aged() {
     }
 }
 
-}  // namespace railyard
+void Wire::on_links() {
+    for (const LinkChange& change : links_.read())
+        for (const auto& port : ports_) {
+            const bool same = port->ifindex == change.ifindex;
+            if (same && change.removed) {
+                set_up(*port, false);
+                ports_.detach(*port);
+            } else if (same || (port->ifindex < 0 && !change.removed && port->interface == change.name)) {
+                try {
+                    if (same && change.mtu != port->mtu) {
+                        messages_.say("info",
+                                      ports_.name_of(*port) + ": its MTU is " + std::to_string(change.mtu));
+                        if (change.mtu > port->mtu) ports_.detach(*port);  // its ring has too small slots
+                        port->mtu = change.mtu;
+                        port->told_too_long = false;
+                    }
+                    if (port->ifindex < 0) ports_.attach(*port, change.ifindex, change.mtu);
+                    set_up(*port, change.up);
+                } catch (const std::system_error& error) {  // for example, the interface is gone again
+                    messages_.say("warning", error.what());
+                    ports_.detach(*port);
+                    set_up(*port, false);
+                }
+            }
+        }
+}
+
+void Wire::set_up(WirePort& port, bool up) {
+    if (port.up == up) return;
+    port.up = up;
+    if (!up) port.drop_frames();
+    control_.push_back({ControlItem::Kind::Port, now_, port.switch_index, port.number.value(), up, {}});
+}
+
+void Wire::set_rate(Index<Switch> switch_index, Port port, double bits_per_second) {
+    if (!(bits_per_second > 0)) throw std::invalid_argument("the rate must be above 0 bit/s");
+    ports_.at(switch_index, port).ns_per_byte = 8e9 / bits_per_second;
+}
+
+bool Wire::up(Index<Switch> switch_index, Port port) {
+    const std::lock_guard hold(mutex_);
+    return ports_.at(switch_index, port).up;
+}
+
+WireStats Wire::stats(Index<Switch> switch_index, Port at) {
+    const std::lock_guard hold(mutex_);
+    WirePort& port = ports_.at(switch_index, at);
+    port.stats.missed += port.socket.take_missed();
+    return port.stats;
+}
+
+std::vector<Messages::Message> Wire::take_messages() {
+    const std::lock_guard hold(mutex_);
+    return messages_.take();
+}
+
+void Wire::too_long(WirePort& port, std::size_t bytes) {
+    port.stats.too_long += 1;
+    if (std::exchange(port.told_too_long, true)) return;
+    messages_.say("warning",
+                  ports_.name_of(port) + ": a frame of " + std::to_string(bytes) +
+                      " bytes does not fit the MTU of " + std::to_string(port.mtu) +
+                      " and is dropped, as all like it will be; raise the MTU, or turn off segmentation "
+                      "offload where it"
+                      " comes from (ethtool -K INTERFACE tso off gso off)");
+}
+
+void Wire::dump(const char* what, const WirePort& port, std::string_view frame) {
+    messages_.dump(ports_.name_of(port) + ": " + what, frame, settings.dump_bytes);
+}
+
+}  // namespace railyard::wire

@@ -19,29 +19,39 @@
 #include "frames/pcap_file.h"
 #include "frames/ring.h"
 #include "switch/switch_set.h"
-#include "wire/link_watch.h"
-#include "wire/packet_socket.h"
+#include "wire/control_events.h"
+#include "wire/messages.h"
+#include "wire/ports/link_watch.h"
+#include "wire/ports/port.h"
+#include "wire/ports/ports.h"
+#include "wire/ports/slot_timer.h"
 
-namespace railyard {
+namespace railyard::wire {
 
-// Counters of a port. Frames are counted unless the name says bytes.
-struct WireStats {
-    std::uint64_t received = 0, received_bytes = 0;
-    std::uint64_t sent = 0, sent_bytes = 0;
-    std::uint64_t missed = 0;        // lost at a full receive ring
-    std::uint64_t too_long = 0;      // received or to be sent, longer than the MTU
-    std::uint64_t refused_down = 0;  // to be sent while the port was down
-    std::uint64_t refused_full = 0;  // to be sent while the queue was full, here or in the kernel
-    std::uint64_t failed =
-        0;  // received or queued at this port, and dropped since the program failed or exceeded its budget
-    std::uint64_t refused_odd = 0;  // other errors: too short to be sent, or of a priority without a queue
+// Settings of a Wire, to be made before start(); `log_programs` also before add_switch().
+struct WireSettings {
+    // Length of a queue: BMv2's default, so that programs read similar queue depths.
+    static constexpr std::size_t kQueueFrames = 64;
+
+    // Record the frames of every port in INTERFACE_in.pcap and INTERFACE_out.pcap; empty: no recordings.
+    std::string pcap_directory{};
+    // Add log messages of programs, or the first bytes of every frame, to the messages for the user.
+    bool log_programs = false;
+    std::size_t dump_bytes = 0;
+    std::size_t queues = kPriorities;  // of a port; frames of higher priorities are dropped
+    std::size_t queue_frames = kQueueFrames;
+    int send_bytes = 16 << 20;  // send buffer of a socket: large, so that the interface's queue is the limit
+
+    // Let frames for a slow interface wait in the port's queues, of up to `frames` each, and only one frame
+    // at a time in the kernel: queue metadata then reflect the link.
+    void hold(std::size_t frames) {
+        queue_frames = frames;
+        send_bytes = 1;
+    }
 };
 
 class Wire : public SwitchSet {
    public:
-    // Length of a queue: BMv2's default, so that programs read similar queue depths.
-    static constexpr std::size_t kQueueFrames = 64;
-    static constexpr std::size_t kQueues = kPriorities;
     static constexpr Port kNoPort{0xffffffff};  // CPU port of a switch without a CPU port
 
     Wire();
@@ -51,28 +61,17 @@ class Wire : public SwitchSet {
     Time now() const override;
     void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
     void watch_ageing(Index<Switch> switch_index) override;
-    void taken(const ControlItem& item) override;
+    void taken(const ControlItem& item) override { control_events_.taken(item); }
 
-    // The functions from here to hold() configure the wire before start(); log_programs() also before
-    // add_switch().
-    // Bind a port to an interface. std::invalid_argument if the interface does not exist, or the port or the
-    // interface is taken.
-    void add_port(Index<Switch> switch_index, Port port, const std::string& interface);
-    // Pace the frames that leave by a port at a rate.
-    void set_rate(Index<Switch> switch_index, Port port, double bits_per_second);
-    // Record the frames of every port in INTERFACE_in.pcap and INTERFACE_out.pcap.
-    void record(const std::string& directory) { pcap_directory_ = directory; }
-    // Add log messages of programs, or the first `bytes` of every frame, to take_messages().
-    void log_programs() { log_programs_ = true; }
-    void dump(std::size_t bytes) { dump_bytes_ = bytes; }
-    // Set the number of queues of a port; frames of higher priorities are dropped.
-    void set_queues(std::size_t queues) { queues_ = queues; }
-    // Let frames for a slow interface wait in the port's queues, of up to `frames` each, and only one frame
-    // at a time in the kernel: queue metadata then reflect the link.
-    void hold(std::size_t frames) {
-        queue_frames_ = frames;
-        send_bytes_ = 1;
+    WireSettings settings;
+
+    // Bind a port to an interface, before start(). std::invalid_argument if the interface does not exist, or
+    // the port or the interface is taken.
+    void add_port(Index<Switch> switch_index, Port port, const std::string& interface) {
+        ports_.add(switch_index, port, interface);
     }
+    // Pace the frames that leave by a port at a rate; call it before start().
+    void set_rate(Index<Switch> switch_index, Port port, double bits_per_second);
     // Open the interfaces and start the thread. std::system_error if an interface cannot be opened; then
     // nothing runs.
     void start();
@@ -82,46 +81,15 @@ class Wire : public SwitchSet {
     bool up(Index<Switch> switch_index, Port port);
     WireStats stats(Index<Switch> switch_index, Port port);
     // Remove and return the messages for the user, in order: level and text.
-    std::vector<std::pair<std::string, std::string>> take_messages();
+    std::vector<Messages::Message> take_messages();
 
    private:
     // Values that identify descriptors in epoll events.
     static constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kSlotsToken = 2, kFirstPortToken = 3;
 
-    struct WirePort {
-        Index<Switch> switch_index;
-        Port number;
-        std::string interface;
-        int ifindex = -1;
-        unsigned mtu = 0;
-        bool up = false;
-        bool blocked = false;  // the kernel accepts no more frames until the socket is writable
-        bool dirty = false;    // is in dirty_: has frames to send
-        bool told_too_long = false;
-        bool waits = false;        // is in waiting_: its next frame waits for its slot
-        double ns_per_byte = 0;    // 0: no pacing
-        std::int64_t slot_at = 0;  // nanoseconds, earliest time at which the next frame may leave
-        PacketSocket socket;
-        std::array<Ring<FrameHandle>, kQueues> queues;
-        Ring<FrameHandle> ready;  // dequeued, after egress
-        bool idle() const {
-            return ready.empty() && std::all_of(queues.begin(), queues.end(),
-                                                [](const auto& frames) { return frames.empty(); });
-        }
-        std::unique_ptr<PcapFile> in, out;
-        WireStats stats;
-    };
-
     void run();
     void on_port(Index<WirePort> index, std::uint32_t events);
     void on_links();
-    void open(WirePort& port, int ifindex, unsigned mtu);
-    void attach_all();
-    void close_all();
-    void for_every_port(const std::function<void(WirePort&)>& act);  // in many threads
-    void attach(WirePort& port, int ifindex, unsigned mtu);
-    void watch(WirePort& port, int operation);  // EPOLL_CTL_ADD or EPOLL_CTL_MOD
-    void detach(WirePort& port);
     void set_up(WirePort& port, bool up);
     void receive(WirePort& port);
     void run_frame(FrameHandle frame, Index<Switch> switch_index, Port port);
@@ -129,39 +97,24 @@ class Wire : public SwitchSet {
     void enqueue(WirePort& port, FrameHandle frame);
     void dequeue(WirePort& port, std::size_t most);
     void egress(WirePort& port, FrameHandle frame, std::uint32_t depth);
+    void make_dirty(WirePort& port);
     void flush(WirePort& port);
     void flush_all();
     void sent(WirePort& port, std::size_t count);
     bool must_wait(WirePort& port);  // true if the next frame must wait for its slot, or there is no frame
     void on_slots();
-    void set_timer();
-    void block(WirePort& port, bool blocked);
-    void clear(WirePort& port);
     void too_long(WirePort& port, std::size_t bytes);
     void collect(Index<Switch> switch_index);
-    void report(ControlItem item);
     void end_burst();
     bool others_wait() const { return stopping_ || mutex_.contended(); }
     void let_others_in() const;
     void checkpoint();  // throws if the current frame has taken too long, or the wire stops
-    void fail(const Switch& sw, WirePort* port, const std::exception& error);
     void look_for_aged();
-    void say(const char* level, std::string text);
-    void dump_frame(const char* what, const WirePort& port, std::string_view frame);
-    std::string name_of(const WirePort& port) const;
-    Index<WirePort> find_port(Index<Switch> switch_index, Port number) const;  // none: no such port
-    WirePort& port_at(Index<Switch> switch_index, Port port);
-
-    // Events lost because the queue to the control plane was full, and not logged yet.
-    struct LostEvents {
-        std::uint64_t packet_ins = 0, digests = 0;
-    };
+    void dump(const char* what, const WirePort& port, std::string_view frame);
 
     std::int64_t zero_;
     Time now_ = 0;
-    List<WirePort, std::unique_ptr<WirePort>> ports_;
-    List<Switch, std::vector<Index<WirePort>>> port_of_;  // by port number
-    std::vector<WirePort*> dirty_, waiting_;
+    std::vector<WirePort*> dirty_;  // ports with frames to send
     std::vector<Index<Switch>> ageing_;
     Time next_ageing_ = std::numeric_limits<Time>::max();
     bool flushing_ = false;
@@ -170,23 +123,14 @@ class Wire : public SwitchSet {
     unsigned checkpoints_ = 0;      // checkpoints of the current frame so far
     std::int64_t frame_began_ = 0;  // nanoseconds of processor time at the current frame's first checkpoint
     Outputs out_, egress_out_;
-    List<Switch, LostEvents> lost_;
-    bool any_lost_ = false;
-    std::size_t control_bytes_ = 0;  // bytes of waiting packet-ins and digests
-    std::vector<std::pair<std::string, std::string>> messages_;
-    Time next_failure_ = 0;  // earliest time of the next log line about a failed frame
-    std::uint64_t untold_failures_ = 0;
-    std::string pcap_directory_;
-    std::size_t dump_bytes_ = 0;
-    std::size_t ring_bytes_ = 0;
-    bool log_programs_ = false;
-    std::size_t queues_ = kQueues;
-    std::size_t queue_frames_ = kQueueFrames;
-    int send_bytes_ = 16 << 20;  // send buffer of a socket: large, so that the interface's queue is the limit
     LinkWatch links_;
-    int events_ = -1, wake_ = -1, epoll_ = -1, slots_ = -1;
+    int events_ = -1, wake_ = -1, epoll_ = -1;
+    SlotTimer slots_;
+    WirePorts ports_;
+    Messages messages_;
+    ControlEvents control_events_{control_, messages_};
     std::atomic<bool> stopping_ = false;
     std::thread thread_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::wire

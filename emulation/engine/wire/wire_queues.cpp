@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Egress queues of Wire's ports: frames wait for their interface, pass egress, and leave in batches or paced.
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,7 +10,7 @@
 #include "wire/system.h"
 #include "wire/wire.h"
 
-namespace railyard {
+namespace railyard::wire {
 
 namespace {
 
@@ -23,13 +22,13 @@ constexpr std::int64_t kMostFlush =
 }  // namespace
 
 void Wire::enqueue(WirePort& port, FrameHandle frame) {
-    if (frame->priority().value() >= queues_) {
+    if (frame->priority().value() >= settings.queues) {
         port.stats.refused_odd += 1;
         return;
     }
     auto& queue = port.queues[frame->priority().value()];
-    if (queue.size() >= queue_frames_ && !flushing_) flush_all();
-    if (queue.size() >= queue_frames_) {
+    if (queue.size() >= settings.queue_frames && !flushing_) flush_all();
+    if (queue.size() >= settings.queue_frames) {
         port.stats.refused_full += 1;
         return;
     }
@@ -39,14 +38,17 @@ void Wire::enqueue(WirePort& port, FrameHandle frame) {
     }
     if (port.ns_per_byte > 0 && port.idle()) port.slot_at = std::max(port.slot_at, zero_ + now_ / 1000);
     queue.push_back(std::move(frame));
-    if (!port.dirty) dirty_.push_back(&port);
-    port.dirty = true;
+    make_dirty(port);
+}
+
+void Wire::make_dirty(WirePort& port) {
+    if (!std::exchange(port.dirty, true)) dirty_.push_back(&port);
 }
 
 // Move up to `most` frames to `ready`, highest priority first. A pending frame is sent alone, so that its
 // program reads exact queue metadata.
 void Wire::dequeue(WirePort& port, std::size_t most) {
-    for (std::size_t q = kQueues; q-- > 0;) {
+    for (std::size_t q = port.queues.size(); q-- > 0;) {
         auto& queue = port.queues[q];
         while (!queue.empty() && port.ready.size() < most) {
             if (queue.front()->pending && (!port.ready.empty() || egress_left_ == 0)) return;
@@ -67,7 +69,8 @@ void Wire::egress(WirePort& port, FrameHandle frame, std::uint32_t depth) {
         const QueueRecord record{frame->phv->enqueued, now_, frame->phv->enqueue_depth, depth};
         sw.egress(std::move(frame), port.number, record, now_, egress_out_);
     } catch (const std::exception& error) {
-        fail(sw, &port, error);
+        port.stats.failed += 1;
+        messages_.failed(sw.name(), error, now_);
     }
     for (Output& o : egress_out_) {
         if (o.port == port.number && !o.frame->pending) port.ready.push_back(std::move(o.frame));
@@ -89,10 +92,7 @@ void Wire::flush_all() {
         dirty_.pop_back();
         port.dirty = false;
         flush(port);
-        if (egress_left_ == 0 && !port.dirty) {
-            port.dirty = true;
-            dirty_.push_back(&port);
-        }
+        if (egress_left_ == 0) make_dirty(port);
     }
     flushing_ = false;
 }
@@ -120,7 +120,7 @@ void Wire::flush(WirePort& port) {
             continue;
         }
         if (errno == EINTR) continue;
-        if (errno == EAGAIN) return block(port, true);
+        if (errno == EAGAIN) return ports_.block(port, true);
         // The error concerns the first frame.
         const FrameHandle frame = port.ready.pop_front();
         if (errno == EMSGSIZE) too_long(port, frame->length);
@@ -138,37 +138,19 @@ void Wire::sent(WirePort& port, std::size_t count) {
         // Count from the slot, not from the current time: a late frame does not delay the next slot.
         port.slot_at += static_cast<std::int64_t>(static_cast<double>(frame->length) * port.ns_per_byte);
         if (port.out) port.out->write(frame->view());
-        if (dump_bytes_ > 0) dump_frame("out", port, frame->view());
+        if (settings.dump_bytes > 0) dump("out", port, frame->view());
     }
 }
 
 bool Wire::must_wait(WirePort& port) {
     if (port.idle()) return true;
     if (port.slot_at <= clock_nanoseconds()) return false;
-    if (!std::exchange(port.waits, true)) waiting_.push_back(&port);
-    set_timer();
+    slots_.wait(port);
     return true;
 }
 
 void Wire::on_slots() {
-    clear_event(slots_);
-    const std::int64_t now = clock_nanoseconds();
-    for (WirePort* const port : waiting_) {
-        if (port->slot_at > now) continue;
-        port->waits = false;
-        if (!std::exchange(port->dirty, true)) dirty_.push_back(port);
-    }
-    std::erase_if(waiting_, [](const WirePort* port) { return !port->waits; });
-    set_timer();
+    for (WirePort* const port : slots_.take_due()) make_dirty(*port);
 }
 
-void Wire::set_timer() {
-    if (waiting_.empty()) return;
-    std::int64_t first = std::numeric_limits<std::int64_t>::max();
-    for (const WirePort* const port : waiting_) first = std::min(first, port->slot_at);
-    itimerspec at{};
-    at.it_value = {first / 1'000'000'000, first % 1'000'000'000};
-    require(timerfd_settime(slots_, TFD_TIMER_ABSTIME, &at, nullptr) == 0, "a timer");
-}
-
-}  // namespace railyard
+}  // namespace railyard::wire

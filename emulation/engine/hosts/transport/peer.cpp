@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hosts/transport/peer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "hosts/transport/path_sender.h"
@@ -70,6 +71,13 @@ Sender* Peer::pick() {
         }
     }
     return sender->has_room() ? sender : nullptr;
+}
+
+void PeersByAddress::set(const std::vector<std::unique_ptr<Peer>>& peers) {
+    for (const auto& peer : peers) peers_.push_back(peer.get());
+    std::sort(peers_.begin(), peers_.end(),
+              [](const Peer* a, const Peer* b) { return a->address() < b->address(); });
+    for (const Peer* const peer : peers_) addresses_.push_back(peer->address());
 }
 
 }  // namespace railyard

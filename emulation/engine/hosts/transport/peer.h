@@ -3,6 +3,7 @@
 // message uses one connection. tests/oracle/connections.py is the specification.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -85,6 +86,23 @@ class Peer {
     std::optional<PythonRandom> random_;
     Sender* drawn_ = nullptr;
     std::int64_t ready_ = 0;  // bytes of slices in `active`, with their headers
+};
+
+// Peers of a rank, by address.
+class PeersByAddress {
+   public:
+    // Take the peers of a rank, which must outlive this object.
+    void set(const std::vector<std::unique_ptr<Peer>>& peers);
+    // Return the peer with an address; null if there is none.
+    [[nodiscard]] Peer* find(std::uint16_t address) const {
+        const auto at = std::lower_bound(addresses_.begin(), addresses_.end(), address);
+        if (at == addresses_.end() || *at != address) return nullptr;
+        return peers_[static_cast<std::size_t>(at - addresses_.begin())];
+    }
+
+   private:
+    std::vector<std::uint16_t> addresses_;  // sorted
+    std::vector<Peer*> peers_;              // in the order of `addresses_`
 };
 
 }  // namespace railyard

@@ -54,7 +54,7 @@ ContributionWriter::ContributionWriter(const TreeEnds& ends) {
     put<6>(bytes, 6, 0x0200'0000'0000u | ends.member);
     put<2>(bytes, 12, kEthertype);
     put<2>(bytes, kLinkHeaderBytes, kFirstHop);
-    bytes[kLinkHeaderBytes + 2] = ends.port;
+    bytes[kLinkHeaderBytes + 2] = static_cast<std::uint8_t>(ends.port.value());
     std::uint8_t* const fields = bytes + kLinkHeaderBytes + kRouteBytes;
     put<2>(fields, kSourceAt, ends.member);
     put<2>(fields, kTargetAt, ends.next);

@@ -29,7 +29,7 @@ const char* scan_tree(const std::uint8_t* frame, std::size_t size, TreeResult& r
 // Header fields that all frames of a member in a tree have in common.
 struct TreeEnds {
     std::uint16_t tree = 0, member = 0, next = 0;  // tree number, own CNA, CNA of the first switch
-    std::uint8_t port = 0;                         // egress port of the member's own switch
+    Port port;                                     // egress port of the member's own switch
     std::uint8_t operation = 0;                    // 0 sum, 1 maximum, 2 minimum
     bool wide = false;                             // values of 64 bits
 };

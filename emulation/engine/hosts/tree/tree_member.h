@@ -32,7 +32,7 @@ using SharedBlocks = std::shared_ptr<const TreeBlocks>;
 
 struct TreePort {
     std::uint16_t tree = 0;
-    std::uint8_t port = 0;                      // egress port of the member's own switch
+    Port port;                                  // egress port of the member's own switch
     std::uint16_t next = 0;                     // CNA of the first switch of the tree
     std::vector<std::uint16_t> leaves;          // leaf number of each rank
     std::uint32_t window = 1, first_block = 1;  // frames under way at most; block number of frame 0

@@ -1,120 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiler: names, slots, assignments and branches.
+// Compiler: assignments and branches.
 #include "load/compile/compiler.h"
 
 #include <algorithm>
 
-namespace railyard {
-
-namespace {
-
-template <typename Map>
-auto find(const Map& map, const Json& name, const char* kind, const std::string& where) {
-    const auto at = name.is_string() ? map.find(name.get<std::string>()) : map.end();
-    if (at == map.end()) throw ProgramError(where + ": " + kind + " " + name.dump() + " is unknown");
-    return at->second;
-}
-
-}  // namespace
-
-Slot Compiler::new_slots(unsigned count, std::uint64_t initial) {
-    const std::size_t at = p_.image.size();
-    if (at + count >= kNoSlot)
-        throw ProgramError("program: it has more fields and constants than the engine holds");
-    p_.image.resize(at + count, initial);
-    return static_cast<Slot>(at);
-}
-
-Slot Compiler::constant(std::uint64_t value) {
-    const auto found = constants_.find(value);
-    if (found != constants_.end()) return found->second;
-    const Slot slot = new_slots(1, value);
-    p_.constants.resize(p_.image.size(), false);
-    p_.constants[slot] = true;
-    return constants_[value] = slot;
-}
+namespace railyard::load {
 
 Operand Compiler::wide_constant(const std::vector<std::uint64_t>& value, unsigned bits) {
-    if (value.size() == 1) return {constant(value[0]), bits, 1, false, false, true, value[0]};
-    const Slot at = new_slots(static_cast<unsigned>(value.size()));
+    if (value.size() == 1) return {slots_.constant(value[0]), bits, 1, false, false, true, value[0]};
+    const Slot at = slots_.allocate(static_cast<unsigned>(value.size()));
     std::copy(value.begin(), value.end(), p_.image.begin() + at);
     return {at, bits, static_cast<unsigned>(value.size()), false, false, true, value[0]};
-}
-
-void Compiler::reserve(unsigned parameter_limbs) {
-    parameters_ = new_slots(parameter_limbs);
-    temporary_base_ = p_.first_temporary = new_slots(kTemporaries);
-}
-
-Slot Compiler::temporary(unsigned n) {
-    if (temporaries_ + n > kTemporaries)
-        throw ProgramError("program: an expression is larger than the engine computes at once");
-    temporaries_ += n;
-    return static_cast<Slot>(temporary_base_ + temporaries_ - n);
-}
-
-void Compiler::index() {
-    for (std::size_t i = 0; i < p_.headers.size(); ++i) {
-        headers_[p_.headers[i].name] = Index<Header>(i);
-        std::unordered_map<std::string, Index<Field>> fields;
-        for (std::size_t f = 0; f < p_.headers[i].fields.size(); ++f)
-            fields[p_.headers[i].fields[f].name] = Index<Field>(f);
-        fields_.push_back(std::move(fields));
-        written_.emplace_back(p_.headers[i].fields.size(), false);
-    }
-    for (std::size_t i = 0; i < p_.stacks.size(); ++i) stacks_[p_.stacks[i].name] = Index<Stack>(i);
-    for (std::size_t i = 0; i < p_.unions.size(); ++i) unions_[p_.unions[i].name] = Index<HeaderUnion>(i);
-}
-
-Index<Header> Compiler::header(const Json& name, const std::string& where) const {
-    return find(headers_, name, "header", where);
-}
-Index<Stack> Compiler::stack(const Json& name, const std::string& where) const {
-    return find(stacks_, name, "header stack", where);
-}
-Index<Stack> Compiler::stack_of_headers(const Json& name, const std::string& where) const {
-    const Index<Stack> s = stack(name, where);
-    if (p_.stacks[s].of_unions()) throw ProgramError(where + ": " + name.dump() + " is a stack of unions");
-    return s;
-}
-
-Index<HeaderUnion> Compiler::header_union(const Json& name, const std::string& where) const {
-    return find(unions_, name, "header union", where);
-}
-
-Index<Field> Compiler::field(Index<Header> header, const Json& name, const std::string& where) const {
-    return find(fields_[header.at()], name, "field", where + ", header " + p_.headers[header].name);
-}
-
-const Field& Compiler::field(const Json& reference, const std::string& where) const {
-    if (!reference.is_array() || reference.size() != 2)
-        throw ProgramError(where + ": " + reference.dump() + " names no field");
-    const Index<Header> at = header(reference[0], where);
-    const Header& h = p_.headers[at];
-    static thread_local Field validity;
-    if (reference[1] == "$valid$") {
-        validity = Field{"$valid$", 1, h.valid};
-        return validity;
-    }
-    return h.fields[field(at, reference[1], where)];
-}
-
-Field Compiler::target_field(const Json& reference, const std::string& where) {
-    const Field f = field(reference, where);
-    if (f.name == "$valid$" || f.variable)
-        throw ProgramError(where + ": " + reference.dump() + " cannot be assigned to");
-    written(header(reference[0], where), f.name);
-    return f;
-}
-
-void Compiler::written(Index<Header> header, const std::string& name) {
-    const auto& fields = fields_[header.at()];
-    const auto at = fields.find(name);
-    if (at != fields.end()) written_[header.at()][at->second.at()] = true;
-}
-
-void Compiler::written(Index<Header> header) {
-    written_[header.at()].assign(written_[header.at()].size(), true);
 }
 
 void Compiler::store(const Field& target, Operand value, Code& code) {
@@ -140,9 +36,7 @@ void Compiler::store(const Field& target, Operand value, Code& code) {
 
 void Compiler::assign(const Json& target, const Json& source, const Action* action, Code& code,
                       const std::string& where) {
-    const Json* node = &target;
-    while (node->is_object() && node->value("type", "") == "expression")
-        node = &member(*node, "value", where);
+    const Json* const node = &unwrap(target, where);
     if (node->contains("op")) {
         if (text(*node, "op", where) != "access_field")
             throw ProgramError(where + ": the target of an assignment is no field");
@@ -155,7 +49,7 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
         const Operand value = expression(source, action, code, where, f.bits);
         if (!to.dynamic) return store(f, value, code);
         const unsigned n = limbs(f.bits);
-        const Slot from = temporary(n);
+        const Slot from = slots_.temporary(n);
         store(Field{"", f.bits, from, f.is_signed, false}, value, code);
         code.push_back({Op::StoreField, static_cast<std::uint8_t>(n), from, to.slot,
                         static_cast<Slot>(index.get<unsigned>())});
@@ -166,12 +60,12 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
         const Json& value = member(*node, "value", where);
         if (!value.is_array() || value.size() != 2)
             throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
-        const Index<Stack> s = stack_of_headers(value[0], where);
-        const Slot last = temporary();
+        const Index<Stack> s = names_.stack_of_headers(value[0], where);
+        const Slot last = slots_.temporary();
         const Index<Header> layout = p_.stacks[s].headers[0];
-        const Index<Field> index = field(layout, value[1], where);
+        const Index<Field> index = names_.field(layout, value[1], where);
         const Field& f = p_.headers[layout].fields[index];
-        const Slot from = temporary(limbs(f.bits));
+        const Slot from = slots_.temporary(limbs(f.bits));
         store(Field{"", f.bits, from, f.is_signed, false}, expression(source, action, code, where, f.bits),
               code);
         code.push_back({Op::Last, 0, last, static_cast<Slot>(s.at())});
@@ -180,7 +74,7 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
         return;
     }
     if (type != "field") throw ProgramError(where + ": the target of an assignment is no field");
-    const Field f = target_field(member(*node, "value", where), where);
+    const Field f = names_.target_field(member(*node, "value", where), where);
     store(f, expression(source, action, code, where, f.bits), code);
 }
 
@@ -203,7 +97,7 @@ void Compiler::branch(const Json& node, bool wanted, Code& code, std::vector<std
         for (const std::size_t i : decided) code[i].mask = code.size();
         return;
     }
-    start_code();
+    slots_.free_temporaries();
     const Operand value = truth(*at, nullptr, code, where);
     Instruction jump{wanted ? Op::JumpIf : Op::JumpUnless, 0, 0, value.slot};
     // Fuse the preceding comparison with the jump.
@@ -231,4 +125,4 @@ Place Compiler::append(Code code, Op end) {
     return base;
 }
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -2,15 +2,15 @@
 // Compiler of the JSON's expressions and primitives into instructions over slots.
 #pragma once
 
-#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "load/compile/json.h"
+#include "load/compile/names.h"
+#include "load/compile/slots.h"
 #include "load/program/program.h"
 
-namespace railyard {
+namespace railyard::load {
 
 // Location of a value: an unbounded integer in n limbs, zero-extended, or sign-extended if it may be
 // negative. A raw value is correct only modulo 2^(64 n); its consumer masks it.
@@ -39,23 +39,13 @@ using UnionRef = Reference<HeaderUnion>;
 
 class Compiler {
    public:
-    explicit Compiler(Program& program) : p_(program) {}
+    explicit Compiler(Program& program) : p_(program), names_(program), slots_(program) {}
 
-    Slot new_slots(unsigned count, std::uint64_t initial = 0);
-    Slot constant(std::uint64_t value);
+    [[nodiscard]] Names& names() { return names_; }
+    [[nodiscard]] const Names& names() const { return names_; }
+    [[nodiscard]] Slots& slots() { return slots_; }
+    [[nodiscard]] const Slots& slots() const { return slots_; }
     Operand wide_constant(const std::vector<std::uint64_t>& value, unsigned bits);
-    void reserve(unsigned parameter_limbs);  // reserves slots for parameters and temporaries, before any code
-    Slot parameters() const { return parameters_; }
-
-    void index();
-    Index<Header> header(const Json& name, const std::string& where) const;
-    Index<Stack> stack(const Json& name, const std::string& where) const;
-    Index<Stack> stack_of_headers(const Json& name, const std::string& where) const;
-    Index<HeaderUnion> header_union(const Json& name, const std::string& where) const;
-    Index<Field> field(Index<Header> header, const Json& name, const std::string& where) const;
-    const Field& field(const Json& reference, const std::string& where) const;
-
-    Field target_field(const Json& reference, const std::string& where);  // marks the field as written
 
     // Append the code of an expression; return its value. action: owner of the runtime data; null outside of
     // an action. demand: number of low bits that the consumer uses; 0: all.
@@ -67,23 +57,17 @@ class Compiler {
     void branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken,
                 const std::string& where);
     void primitive(const Json& call, const Action& action, Code& code, const std::string& where);
-    void written(Index<Header> header, const std::string& name);
-    void written(Index<Header> header);
-    bool is_written(Index<Header> header, std::size_t field) const { return written_[header.at()][field]; }
-
     Code sequence(const Json& calls, const Action& action,
                   const std::string& where);  // jump targets are relative to its start
     // Optimise code and append it to the program's code, with `end` as the last instruction; return its
     // address. The caller fills in jumps to kNowhere. End: the code may leave results in temporaries. Jump:
     // no last instruction, since the caller appends the successor.
     Place append(Code code, Op end);
-    void start_code() { temporaries_ = 0; }
     // Register a note of a traced program, with its source position, and return its instruction.
     Instruction note(Note note, const Json& node);
 
    private:
     void shorten(Code& code, bool results) const;  // optimise.cpp
-    Slot temporary(unsigned n = 1);
     bool fresh(const Operand& operand, const Code& code) const;
     Slot widen(const Operand& operand, unsigned n, Code& code);
     Operand constant_operand(const Json& value, const std::string& where);
@@ -98,7 +82,6 @@ class Compiler {
     Operand truth(const Json& node, const Action* action, Code& code, const std::string& where);
     Operand load(const HeaderRef& from, Index<Field> index, Code& code);
     Slot single(const Json& node, const Action* action, Code& code, const std::string& where);
-    bool names_header(const Json& node) const;
     HeaderRef header_ref(const Json& node, const Action* action, Code& code, const std::string& where);
     UnionRef union_ref(const Json& node, const Action* action, Code& code, const std::string& where);
     Operand equal_headers(const Json& node, const Action* action, Code& code, const std::string& where);
@@ -110,19 +93,10 @@ class Compiler {
     void mark_to_drop(const Json& arguments, Code& code, const std::string& where);
     void log_message(const Json& arguments, const Action& action, Code& code, const std::string& where);
     void note_statement(const Json& call, Code& code, const std::string& where);
-    template <typename Array>
-    Index<Array> array(const List<Array>& arrays, const Json& node, const char* kind,
-                       const std::string& where) const;
 
     Program& p_;
-    std::unordered_map<std::string, Index<Header>> headers_;
-    std::unordered_map<std::string, Index<Stack>> stacks_;
-    std::unordered_map<std::string, Index<HeaderUnion>> unions_;
-    std::vector<std::unordered_map<std::string, Index<Field>>> fields_;  // by header
-    std::vector<std::vector<bool>> written_;
-    std::map<std::uint64_t, Slot> constants_;
-    Slot parameters_ = 0, temporary_base_ = 0;
-    unsigned temporaries_ = 0;
+    Names names_;
+    Slots slots_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -5,7 +5,7 @@
 
 #include "load/compile/compiler.h"
 
-namespace railyard {
+namespace railyard::load {
 
 namespace {
 
@@ -18,13 +18,13 @@ unsigned signed_bits(const Operand& o) { return o.bits + (o.negative ? 0 : 1); }
 
 bool Compiler::fresh(const Operand& operand, const Code& code) const {
     return !code.empty() && !operand.constant && operand.n == 1 && of_one_limb(code.back().op) &&
-           code.back().dst == operand.slot && operand.slot >= temporary_base_;
+           code.back().dst == operand.slot && operand.slot >= slots_.first_temporary();
 }
 
 // Return a slot with the operand extended to at least n limbs.
 Slot Compiler::widen(const Operand& operand, unsigned n, Code& code) {
     if (operand.n >= n) return operand.slot;
-    const Slot to = temporary(n);
+    const Slot to = slots_.temporary(n);
     code.push_back({operand.negative ? Op::MoveSigned : Op::MoveWide, static_cast<std::uint8_t>(n), to,
                     operand.slot, static_cast<Slot>(operand.n)});
     return to;
@@ -59,7 +59,7 @@ Operand Compiler::load(const HeaderRef& from, Index<Field> index, Code& code) {
     const Field& f = p_.headers[from.layout].fields[index];
     if (!from.dynamic) return {f.slot, f.bits, limbs(f.bits), f.is_signed};
     const unsigned n = limbs(f.bits);
-    const Slot to = temporary(n);
+    const Slot to = slots_.temporary(n);
     code.push_back(
         {Op::LoadField, static_cast<std::uint8_t>(n), to, from.slot, static_cast<Slot>(index.at())});
     return {to, f.bits, n, f.is_signed};
@@ -72,14 +72,14 @@ Operand Compiler::expression(const Json& node, const Action* action, Code& code,
     const Json& value = member(node, "value", where);
     if (type == "expression") return expression(value, action, code, where, demand);
     if (type == "field") {
-        const Field& f = field(value, where);
+        const Field& f = names_.field(value, where);
         if (f.variable) throw ProgramError(where + ": " + value.dump() + " has no fixed length");
         return {f.slot, f.bits, limbs(f.bits), f.is_signed};
     }
     if (type == "hexstr") return constant_operand(value, where);
     if (type == "bool") {
         if (!value.is_boolean()) throw ProgramError(where + ": " + value.dump() + " is no boolean");
-        return {constant(value.get<bool>()), 1, 1, false, false, true, value.get<bool>()};
+        return {slots_.constant(value.get<bool>()), 1, 1, false, false, true, value.get<bool>()};
     }
     if (type == "runtime_data" || type == "local") {
         if (action == nullptr || !value.is_number_unsigned() ||
@@ -91,10 +91,10 @@ Operand Compiler::expression(const Json& node, const Action* action, Code& code,
     if (type == "stack_field") {
         if (!value.is_array() || value.size() != 2)
             throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
-        const Index<Stack> s = stack_of_headers(value[0], where);
-        const HeaderRef last{true, temporary(), p_.stacks[s].headers[0]};
+        const Index<Stack> s = names_.stack_of_headers(value[0], where);
+        const HeaderRef last{true, slots_.temporary(), p_.stacks[s].headers[0]};
         code.push_back({Op::Last, 0, last.slot, static_cast<Slot>(s.at())});
-        return load(last, field(last.layout, value[1], where), code);
+        return load(last, names_.field(last.layout, value[1], where), code);
     }
     throw ProgramError(where + ": operand of type '" + type + "' is not supported");
 }
@@ -122,19 +122,19 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
     if (op == "valid") {
         const HeaderRef h = header_ref(right(), action, code, where);
         if (!h.dynamic) return {p_.headers[h.layout].valid, 1};
-        const Slot to = temporary();
+        const Slot to = slots_.temporary();
         code.push_back({Op::IsValid, 0, to, h.slot});
         return {to, 1};
     }
     if (op == "valid_union") {
         const UnionRef u = union_ref(right(), action, code, where);
-        const Slot to = temporary();
+        const Slot to = slots_.temporary();
         code.push_back({Op::UnionValid, u.dynamic, to, u.operand()});
         return {to, 1};
     }
     if (op == "last_stack_index" || op == "size_stack") {
         const Json& argument = right().is_null() ? left() : right();
-        const Operand next{p_.stacks[stack(member(argument, "value", where), where)].next, 32};
+        const Operand next{p_.stacks[names_.stack(member(argument, "value", where), where)].next, 32};
         return op == "size_stack" ? next : arithmetic(Op::Sub, next, wide_constant({1}, 1), code, 64);
     }
     if (op == "access_field") {
@@ -154,7 +154,7 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
         out.raw = yes.raw || no.raw;
         out.n = std::max({limbs(out.bits), yes.n, no.n});
         const Slot a = widen(yes, out.n, code), b = widen(no, out.n, code);
-        out.slot = temporary(out.n);
+        out.slot = slots_.temporary(out.n);
         code.push_back({Op::Select, static_cast<std::uint8_t>(out.n), out.slot, condition, a, b});
         return out;
     }
@@ -167,15 +167,16 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
         return cast(op, node, action, code, where);
     if (op == "and" || op == "or") {
         const Slot a = truth(left(), action, code, where).slot, b = truth(right(), action, code, where).slot;
-        const Slot to = temporary();
+        const Slot to = slots_.temporary();
         code.push_back({op == "and" ? Op::LogicalAnd : Op::LogicalOr, 1, to, a, b});
         return {to, 1};
     }
-    if ((op == "==" || op == "!=") && names_header(left())) return equal_headers(node, action, code, where);
+    if ((op == "==" || op == "!=") && Names::is_header(left()))
+        return equal_headers(node, action, code, where);
     if ((op == "==" || op == "!=") && left().is_object() && right().is_object() &&
         left().value("type", "") == "field" && right().value("type", "") == "field") {
-        const Field a = field(member(left(), "value", where), where),
-                    b = field(member(right(), "value", where), where);
+        const Field a = names_.field(member(left(), "value", where), where),
+                    b = names_.field(member(right(), "value", where), where);
         // Compare fields of variable length together with their lengths, in the slots before them.
         if (a.variable && b.variable && a.bits == b.bits)
             return compare(op, {static_cast<Slot>(a.slot - 1), a.bits + 64, limbs(a.bits) + 1},
@@ -209,7 +210,7 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
             code.back().mask &= mask.value;
             return {a.slot, std::min(mask.bits, a.negative || a.raw ? 64 : a.bits)};
         }
-        const Slot to = temporary();
+        const Slot to = slots_.temporary();
         code.push_back({Op::Move, 1, to, a.slot, 0, mask.value});
         return {to, mask.bits};
     }
@@ -257,7 +258,7 @@ Operand Compiler::arithmetic(Op op, Operand left, Operand right, Code& code, uns
                            ? std::max({out.n, std::min(left.n, 64u), std::min(right.n, 64u)})
                            : out.n;
     const Slot x = widen(left, n, code), y = widen(right, n, code);
-    out.slot = temporary(n);
+    out.slot = slots_.temporary(n);
     if (n == 1) {
         code.push_back({op, 1, out.slot, x, y});
         return out;
@@ -289,7 +290,7 @@ Operand Compiler::shift(bool left, Operand value, Operand by, Code& code, unsign
         out.bits = value.bits > by.value ? value.bits - static_cast<unsigned>(by.value) : 1;
     }
     const Slot a = widen(value, out.n, code);
-    out.slot = temporary(out.n);
+    out.slot = slots_.temporary(out.n);
     const Op op = out.n == 1 ? (left             ? Op::Shl
                                 : value.negative ? Op::Sar
                                                  : Op::Shr)
@@ -307,7 +308,7 @@ Operand Compiler::compare(const std::string& op, Operand left, Operand right, Co
     unsigned n = std::max(left.n, right.n);
     if (any) n = std::max(n, limbs(std::max(signed_bits(left), signed_bits(right))));
     if (op == ">" || op == ">=") return compare(op == ">" ? "<" : "<=", right, left, code);
-    const Slot a = widen(left, n, code), b = widen(right, n, code), to = temporary();
+    const Slot a = widen(left, n, code), b = widen(right, n, code), to = slots_.temporary();
     if (n == 1) {
         const Op kind = op == "=="   ? Op::Eq
                         : op == "!=" ? Op::Ne
@@ -326,7 +327,7 @@ Operand Compiler::compare(const std::string& op, Operand left, Operand right, Co
 
 Operand Compiler::unary(const std::string& op, Operand value, Code& code, unsigned demand) {
     if (op == "not") {
-        const Slot to = temporary();
+        const Slot to = slots_.temporary();
         code.push_back({Op::LogicalNot, 1, to, value.slot});
         return {to, 1};
     }
@@ -339,7 +340,7 @@ Operand Compiler::unary(const std::string& op, Operand value, Code& code, unsign
         out.negative = false;
     }
     const Slot a = widen(value, out.n, code);
-    out.slot = temporary(out.n);
+    out.slot = slots_.temporary(out.n);
     code.push_back({out.n == 1 ? Op::Not : Op::NotWide, static_cast<std::uint8_t>(out.n), out.slot, a});
     return out;
 }
@@ -353,7 +354,7 @@ Operand Compiler::cast(const std::string& op, const Json& node, const Action* ac
     const bool wraps = op == "two_comp_mod";
     const Operand value = expression(member(node, "left", where), action, code, where, wraps ? bits : 0);
     const unsigned n = wraps ? limbs(bits) : std::max(limbs(signed_bits(value)), limbs(bits + 1));
-    const Slot a = widen(value, n, code), to = temporary(n);
+    const Slot a = widen(value, n, code), to = slots_.temporary(n);
     if (n == 1 && wraps) {
         code.push_back({Op::SignExtend, 1, to, a, 0, bits});
     } else {
@@ -366,4 +367,4 @@ Operand Compiler::cast(const std::string& op, const Json& node, const Action* ac
     return {to, bits, n, op != "usat_cast"};
 }
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -3,7 +3,7 @@
 
 #include "load/program/program.h"
 
-namespace railyard {
+namespace railyard::load {
 
 namespace {
 
@@ -98,4 +98,10 @@ std::vector<std::uint8_t> hex_bytes(const Json& value, std::size_t bytes, const 
     return out;
 }
 
-}  // namespace railyard
+const Json& unwrap(const Json& node, const std::string& where) {
+    const Json* at = &node;
+    while (at->is_object() && at->value("type", "") == "expression") at = &member(*at, "value", where);
+    return *at;
+}
+
+}  // namespace railyard::load

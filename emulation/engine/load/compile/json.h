@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace railyard {
+namespace railyard::load {
 
 using Json = nlohmann::json;
 
@@ -28,4 +28,7 @@ std::vector<std::uint64_t> hex_limbs(const Json& value, unsigned bits, const std
 // Return a hexadecimal number as `bytes` bytes, the most significant first.
 std::vector<std::uint8_t> hex_bytes(const Json& value, std::size_t bytes, const std::string& where);
 
-}  // namespace railyard
+// Return an operand without the "expression" objects around it.
+const Json& unwrap(const Json& node, const std::string& where);
+
+}  // namespace railyard::load

@@ -10,7 +10,7 @@
 
 #include "load/compile/compiler.h"
 
-namespace railyard {
+namespace railyard::load {
 
 namespace {
 
@@ -173,8 +173,8 @@ void remove(Code& code, const std::vector<bool>& needless) {
 
 void Compiler::shorten(Code& code, bool results) const {
     std::vector<bool> needless = reuse(code);
-    find_unread(code, temporary_base_, results ? Live().set() : Live(), needless);
+    find_unread(code, slots_.first_temporary(), results ? Live().set() : Live(), needless);
     remove(code, needless);
 }
 
-}  // namespace railyard
+}  // namespace railyard::load

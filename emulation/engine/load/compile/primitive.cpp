@@ -4,25 +4,19 @@
 
 #include "load/compile/compiler.h"
 
-namespace railyard {
+namespace railyard::load {
 
 namespace {
 
-const Json& unwrap(const Json& node, const std::string& where) {
-    const Json* at = &node;
-    while (at->is_object() && at->value("type", "") == "expression") at = &member(*at, "value", where);
-    return *at;
+// Return the index of an array that the JSON names.
+template <typename Array>
+Index<Array> array(const List<Array>& arrays, const Json& node, const char* kind, const std::string& where) {
+    const std::string name = text(node, "value", where);
+    if (const Index<Array> at = arrays.named(name)) return at;
+    throw ProgramError(where + ": " + kind + " '" + name + "' is unknown");
 }
 
 }  // namespace
-
-bool Compiler::names_header(const Json& node) const {
-    const Json& at = unwrap(node, "expression");
-    if (!at.is_object()) return false;
-    const std::string kind = at.value("op", at.value("type", ""));
-    return kind == "header" || kind == "header_union" || kind == "dereference_header_stack" ||
-           kind == "access_union_header" || kind == "dereference_union_stack";
-}
 
 HeaderRef Compiler::header_ref(const Json& node, const Action* action, Code& code, const std::string& where) {
     const Json& at = unwrap(node, where);
@@ -30,14 +24,15 @@ HeaderRef Compiler::header_ref(const Json& node, const Action* action, Code& cod
     if (op.empty()) {
         if (text(at, "type", where) != "header")
             throw ProgramError(where + ": " + at.dump() + " is no header");
-        return {false, 0, header(member(at, "value", where), where)};
+        return {false, 0, names_.header(member(at, "value", where), where)};
     }
     if (op == "dereference_header_stack" || op == "dereference_stack") {
-        const Index<Stack> s = stack_of_headers(member(member(at, "left", where), "value", where), where);
+        const Index<Stack> s =
+            names_.stack_of_headers(member(member(at, "left", where), "value", where), where);
         const Stack& st = p_.stacks[s];
         const Operand index = expression(member(at, "right", where), action, code, where, 64);
         if (index.constant && index.value < st.size()) return {false, 0, st.headers[index.value]};
-        const HeaderRef out{true, temporary(), st.headers[0]};
+        const HeaderRef out{true, slots_.temporary(), st.headers[0]};
         code.push_back({Op::Element, 0, out.slot, static_cast<Slot>(s.at()), index.slot});
         return out;
     }
@@ -49,7 +44,7 @@ HeaderRef Compiler::header_ref(const Json& node, const Action* action, Code& cod
             throw ProgramError(where + ": there is no union member " + which.dump());
         const auto index = which.get<std::size_t>();
         if (!u.dynamic) return {false, 0, headers[index]};
-        const HeaderRef out{true, temporary(), headers[index]};
+        const HeaderRef out{true, slots_.temporary(), headers[index]};
         code.push_back({Op::Member, 0, out.slot, u.slot, static_cast<Slot>(index)});
         return out;
     }
@@ -59,15 +54,15 @@ HeaderRef Compiler::header_ref(const Json& node, const Action* action, Code& cod
 // Return the union that a node names.
 UnionRef Compiler::union_ref(const Json& node, const Action* action, Code& code, const std::string& where) {
     const Json& at = unwrap(node, where);
-    if (!at.contains("op")) return {false, 0, header_union(member(at, "value", where), where)};
+    if (!at.contains("op")) return {false, 0, names_.header_union(member(at, "value", where), where)};
     if (text(at, "op", where) != "dereference_union_stack")
         throw ProgramError(where + ": " + at.dump() + " is no header union");
-    const Index<Stack> s = stack(member(member(at, "left", where), "value", where), where);
+    const Index<Stack> s = names_.stack(member(member(at, "left", where), "value", where), where);
     const Stack& st = p_.stacks[s];
     if (!st.of_unions()) throw ProgramError(where + ": " + st.name + " is no stack of unions");
     const Operand index = expression(member(at, "right", where), action, code, where, 64);
     if (index.constant && index.value < st.size()) return {false, 0, st.unions[index.value]};
-    const UnionRef out{true, temporary(), st.unions[0]};
+    const UnionRef out{true, slots_.temporary(), st.unions[0]};
     code.push_back({Op::Element, 0, out.slot, static_cast<Slot>(s.at()), index.slot});
     return out;
 }
@@ -75,7 +70,7 @@ UnionRef Compiler::union_ref(const Json& node, const Action* action, Code& code,
 Operand Compiler::equal_headers(const Json& node, const Action* action, Code& code,
                                 const std::string& where) {
     const Json &left = member(node, "left", where), &right = member(node, "right", where);
-    const Slot to = temporary();
+    const Slot to = slots_.temporary();
     const auto compare = [&](const HeaderRef& a, const HeaderRef& b, Slot result) {
         code.push_back({Op::EqHeader, static_cast<std::uint8_t>((a.dynamic ? 1 : 0) | (b.dynamic ? 2 : 0)),
                         result, a.operand(), b.operand()});
@@ -87,9 +82,9 @@ Operand Compiler::equal_headers(const Json& node, const Action* action, Code& co
         if (a.dynamic || b.dynamic)
             throw ProgramError(where + ": elements of a stack of unions cannot be compared");
         const auto &ha = p_.unions[a.layout].headers, &hb = p_.unions[b.layout].headers;
-        code.push_back({Op::Move, 1, to, constant(0)});
+        code.push_back({Op::Move, 1, to, slots_.constant(0)});
         for (std::size_t i = 0; i < std::min(ha.size(), hb.size()); ++i) {
-            const Slot same = temporary();
+            const Slot same = slots_.temporary();
             compare({false, 0, ha[i]}, {false, 0, hb[i]}, same);
             code.push_back({Op::LogicalOr, 1, to, to, same});
         }
@@ -101,17 +96,9 @@ Operand Compiler::equal_headers(const Json& node, const Action* action, Code& co
     return {to, 1};
 }
 
-template <typename Array>
-Index<Array> Compiler::array(const List<Array>& arrays, const Json& node, const char* kind,
-                             const std::string& where) const {
-    const std::string name = text(node, "value", where);
-    if (const Index<Array> at = arrays.named(name)) return at;
-    throw ProgramError(where + ": " + kind + " '" + name + "' is unknown");
-}
-
 void Compiler::assign_variable(const Json& target, const Json& source, Code& code, const std::string& where) {
     const Json &to = member(target, "value", where), &from = member(source, "value", where);
-    const Field a = field(to, where), b = field(from, where);
+    const Field a = names_.field(to, where), b = names_.field(from, where);
     if (!a.variable || !b.variable || a.bits != b.bits)
         throw ProgramError(where + ": " + from.dump() + " cannot be assigned to " + to.dump());
     code.push_back({Op::CopyVariable, static_cast<std::uint8_t>(limbs(a.bits)), a.slot, b.slot});
@@ -150,19 +137,19 @@ bool Compiler::header_primitive(const std::string& op, const Json& arguments, co
             HeaderRef x{to.dynamic, 0, a[i]}, y{from.dynamic, 0, b[i]};
             for (const auto& [whole, part] : {std::pair{&to, &x}, std::pair{&from, &y}})
                 if (whole->dynamic) {
-                    part->slot = temporary();
+                    part->slot = slots_.temporary();
                     code.push_back({Op::Member, 0, part->slot, whole->slot, static_cast<Slot>(i)});
                 }
             copy(x, y);
         }
     } else if (op == "assign_header_stack" || op == "assign_union_stack") {
-        const Index<Stack> to = stack(name(0), where), from = stack(name(1), where);
+        const Index<Stack> to = names_.stack(name(0), where), from = names_.stack(name(1), where);
         same_size(p_.stacks[to], p_.stacks[from]);
         code.push_back({Op::CopyStack, 0, static_cast<Slot>(to.at()), static_cast<Slot>(from.at())});
     } else if (op == "push" || op == "pop") {
         const Slot by = single(arguments[1], &action, code, where);
-        code.push_back(
-            {op == "push" ? Op::Push : Op::Pop, 0, 0, static_cast<Slot>(stack(name(0), where).at()), by});
+        code.push_back({op == "push" ? Op::Push : Op::Pop, 0, 0,
+                        static_cast<Slot>(names_.stack(name(0), where).at()), by});
     } else {
         return false;
     }
@@ -182,7 +169,7 @@ void Compiler::mark_to_drop(const Json& arguments, Code& code, const std::string
             throw ProgramError(where + ": mark_to_drop of " + metadata.name +
                                ", which is no standard_metadata_t");
         const auto target = [&](const Field& field) {
-            return field.slot == kNoSlot ? temporary() : field.slot;
+            return field.slot == kNoSlot ? slots_.temporary() : field.slot;
         };  // the program does not read the field
         if (metadata.name != "standard_metadata") {
             port = target(metadata.fields[egress_spec]);
@@ -201,7 +188,7 @@ void Compiler::log_message(const Json& arguments, const Action& action, Code& co
     const bool has_values = arguments.size() == 2 && !member(arguments[1], "value", where).empty();
     for (const Json& v : has_values ? list(arguments[1], "value", where) : kNoValues) {
         const Operand value = expression(v, &action, code, where);
-        const Slot at = new_slots(value.n);
+        const Slot at = slots_.allocate(value.n);
         code.push_back(
             {Op::MoveWide, static_cast<std::uint8_t>(value.n), at, value.slot, static_cast<Slot>(value.n)});
         message.values.push_back({at, value.n, value.negative});
@@ -218,8 +205,8 @@ bool Compiler::extern_primitive(const std::string& op, const Json& arguments, co
         const Json& node = unwrap(arguments[i], where);
         if (node.value("type", "") != "field")
             throw ProgramError(where + ": the result of '" + op + "' needs a field");
-        const Field f = target_field(member(node, "value", where), where);
-        instruction.dst = temporary(n);
+        const Field f = names_.target_field(member(node, "value", where), where);
+        instruction.dst = slots_.temporary(n);
         code.push_back(instruction);
         store(f, {instruction.dst, 64 * n, n}, code);
     };
@@ -233,7 +220,7 @@ bool Compiler::extern_primitive(const std::string& op, const Json& arguments, co
     } else if (op == "register_write") {
         const Index<ArraySpec> at = array(p_.registers, arguments[0], "register", where);
         const unsigned bits = p_.registers[at].bits, n = limbs(bits);
-        const Slot index = in(1), value = temporary(n);
+        const Slot index = in(1), value = slots_.temporary(n);
         store(Field{"", bits, value}, expression(arguments[2], &action, code, where, bits), code);
         code.push_back(
             {Op::RegisterWrite, static_cast<std::uint8_t>(n), 0, static_cast<Slot>(at.at()), index, value});
@@ -308,7 +295,7 @@ void Compiler::primitive(const Json& call, const Action& action, Code& code, con
     if (arguments.size() != known->second && !fewer)
         throw ProgramError(where + ": '" + op + "' takes " + std::to_string(known->second) +
                            " parameters, not " + std::to_string(arguments.size()));
-    start_code();
+    slots_.free_temporaries();
     if (header_primitive(op, arguments, action, code, where) ||
         extern_primitive(op, arguments, action, code, where))
         return;
@@ -360,7 +347,7 @@ void Compiler::note_statement(const Json& call, Code& code, const std::string& w
         out.bits = 64;
     } else if (!arguments.empty() && arguments[0].value("type", "") == "field") {
         const Json& reference = member(arguments[0], "value", where);
-        const Field& f = field(reference, where);
+        const Field& f = names_.field(reference, where);
         out.target = reference[0].get<std::string>() + "." + reference[1].get<std::string>();
         if (!f.variable) {
             out.slot = f.slot;
@@ -391,7 +378,7 @@ Code Compiler::sequence(const Json& calls, const Action& action, const std::stri
         if (arguments.size() != (conditional ? 2u : 1u))
             throw ProgramError(where + ": '" + op + "' with " + std::to_string(arguments.size()) +
                                " parameters");
-        start_code();
+        slots_.free_temporaries();
         const Operand to = expression(arguments[conditional ? 1 : 0], &action, code, where);
         if (!to.constant || to.value > calls.size())
             throw ProgramError(where + ": a jump to " + arguments.back().dump());
@@ -410,4 +397,4 @@ Code Compiler::sequence(const Json& calls, const Action& action, const std::stri
     return code;
 }
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -23,8 +23,8 @@ class Lanes {
     void set(std::uint32_t bit, const std::vector<Vl>& vls) {
         std::vector<Vl> sorted = vls;
         std::sort(sorted.begin(), sorted.end());
-        for (std::size_t vl = 0; vl < kVls; ++vl)
-            if (sorted.size() != kVls || sorted[vl] != Vl(vl))
+        for (std::size_t at = 0; at < kVls; ++at)
+            if (sorted.size() != kVls || sorted[at] != Vl(at))
                 throw std::invalid_argument("VLs of lanes: there must be " + std::to_string(kVls) +
                                             ", each from 0 to " + std::to_string(kVls - 1) + " once");
         bit_ = bit;

@@ -54,7 +54,7 @@ class OneTable {
         return *table;
     }
     EntrySpec entry(std::vector<MatchValue> match, std::uint64_t parameter, int priority = 0) const {
-        return {std::move(match), priority, Target::Action, actions_.answer, {parameter}};
+        return {std::move(match), EntryPriority(priority), Target::Action, actions_.answer, {parameter}};
     }
     // Return the parameter of the entry that matches these slots of the key; nothing on a miss.
     std::optional<std::uint64_t> find(const Limbs& slots) const {

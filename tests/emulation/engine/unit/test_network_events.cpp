@@ -18,7 +18,7 @@ TEST_F(Fabric, AFrameArrivesAfterTheTimeOfEachLink) {
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     ASSERT_EQ(row.sink->seen.size(), 1U);
     EXPECT_EQ(row.sink->seen[0].first, 4 * (100 + 1000));
-    EXPECT_EQ(net.hops(), 3U);
+    EXPECT_EQ(net.frame_counts().hops, 3U);
 }
 
 TEST_F(Fabric, FramesOfALinkKeepTheirOrder) {
@@ -82,7 +82,7 @@ TEST_F(Fabric, AFrameForAPortWithoutALinkIsCountedAndGone) {
     const Chain row = chain(1, link_config(0, 100));
     for (int i = 0; i < 5; ++i) net.send(row.source, frame(9, 100), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
-    EXPECT_EQ(net.frames_without_link(), 5U);  // and the credits of each are returned
+    EXPECT_EQ(net.frame_counts().without_link, 5U);  // and the credits of each are returned
 }
 
 TEST_F(Fabric, TimersOfAStationGoOffInTurn) {

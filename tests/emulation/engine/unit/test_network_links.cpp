@@ -46,7 +46,7 @@ TEST_F(Fabric, ARingOfFullBuffersIsADeadlockWhoseCycleIsNamed) {
         for (int i = 0; i < 10; ++i) net.send(host, frame(4, 100), Vl(0));
     }
     EXPECT_EQ(net.run(kForever), RunEnd::Deadlock);
-    const auto cycle = net.deadlock();
+    const auto cycle = std::as_const(net).links().deadlock();
     std::vector<Index<Link>> named;
     for (const auto& waiting : cycle) named.push_back(waiting.link);
     std::sort(named.begin(), named.end());

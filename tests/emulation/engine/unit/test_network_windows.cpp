@@ -29,7 +29,7 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         constexpr std::uint32_t kSwitches = 8;
         Wired fabric;
         Network& net = fabric.net;
-        net.set_threads(threads);
+        net.windows().set_threads(threads);
         net.hosts().set_bin(10'000, kVls);
         std::vector<Index<Switch>> ring;
         for (std::uint32_t i = 0; i < kSwitches; ++i) ring.push_back(fabric.add(i * partitions / kSwitches));
@@ -60,10 +60,10 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         EXPECT_EQ(net.run(kForever, ~0ULL, exactly), RunEnd::Idle);
         Outcome outcome;
         for (const auto& sink : sinks) outcome.seen.push_back(sink->seen);
-        outcome.hops = net.hops();
+        outcome.hops = net.frame_counts().hops;
         outcome.bins = net.delivered_bins();
         outcome.now = net.now();
-        outcome.windows = net.window_report().windows;
+        outcome.windows = net.windows().report().windows;
         return outcome;
     }
 };

@@ -102,17 +102,17 @@ TEST_F(Loading, RefusesJsonThatOverflowsTheStackOfReaders) {
 }
 
 TEST(Json, HexadecimalNumbersBecomeLimbsAndBytes) {
-    EXPECT_EQ(hex_limbs("0x0102030405060708090a", 80, "here"),
+    EXPECT_EQ(load::hex_limbs("0x0102030405060708090a", 80, "here"),
               (std::vector<std::uint64_t>{0x030405060708090a, 0x0102}));
-    EXPECT_EQ(hex_bytes("0x01ff", 3, "here"), (std::vector<std::uint8_t>{0, 1, 0xff}));
-    EXPECT_THROW(static_cast<void>(hex_limbs("0xzz", 8, "here")), ProgramError);
+    EXPECT_EQ(load::hex_bytes("0x01ff", 3, "here"), (std::vector<std::uint8_t>{0, 1, 0xff}));
+    EXPECT_THROW(static_cast<void>(load::hex_limbs("0xzz", 8, "here")), ProgramError);
 }
 
 TEST(Json, NumbersBeyondTheirLimitNameThePlace) {
-    const Json object = {{"size", 4097}};
-    EXPECT_EQ(number(object, "size", "table t", 4097), 4097U);
+    const load::Json object = {{"size", 4097}};
+    EXPECT_EQ(load::number(object, "size", "table t", 4097), 4097U);
     try {
-        number(object, "size", "table t", 4096);
+        static_cast<void>(load::number(object, "size", "table t", 4096));
         FAIL() << "no exception";
     } catch (const ProgramError& error) {
         EXPECT_NE(std::string(error.what()).find("table t"), std::string::npos) << error.what();

@@ -88,7 +88,7 @@ struct Ageing : testing::Test {
 TEST_F(Ageing, AnEntryAgesOnceAfterItsTimeWithoutAHit) {
     Table& table = *one.table;
     EXPECT_EQ(table.next_ageing(), -1);
-    ASSERT_EQ(table.set_ttl(key, 0, 100, 1000), Status::Ok);
+    ASSERT_EQ(table.set_ttl(key, {}, 100, 1000), Status::Ok);
     EXPECT_EQ(table.next_ageing(), 1100);
     EXPECT_FALSE(table.due(1099));
     EXPECT_TRUE(table.due(1100));
@@ -99,19 +99,19 @@ TEST_F(Ageing, AnEntryAgesOnceAfterItsTimeWithoutAHit) {
 
 TEST_F(Ageing, AHitStartsTheTimeAgainAndTellsOfARevival) {
     Table& table = *one.table;
-    static_cast<void>(table.set_ttl(key, 0, 100, 1000));
+    static_cast<void>(table.set_ttl(key, {}, 100, 1000));
     EXPECT_FALSE(table.count(entry, 1, 1050));
     EXPECT_EQ(table.next_ageing(), 1150);
-    EXPECT_EQ(table.idle(key, 0, 1070), 20);
+    EXPECT_EQ(table.idle(key, {}, 1070), 20);
     EXPECT_TRUE(table.count(entry, 1, 1150));  // the entry had aged
     EXPECT_EQ(table.aged(1250).size(), 1U);
 }
 
 TEST_F(Ageing, ATimeBeyondAllTimesMeansNever) {
     Table& table = *one.table;
-    ASSERT_EQ(table.set_ttl(key, 0, std::numeric_limits<Time>::max(), 1000), Status::Ok);
+    ASSERT_EQ(table.set_ttl(key, {}, std::numeric_limits<Time>::max(), 1000), Status::Ok);
     EXPECT_EQ(table.next_ageing(), -1);
-    EXPECT_EQ(table.set_ttl(key, 0, -1, 0), Status::Invalid);
+    EXPECT_EQ(table.set_ttl(key, {}, -1, 0), Status::Invalid);
 }
 
 }  // namespace

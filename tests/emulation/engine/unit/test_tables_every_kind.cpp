@@ -16,8 +16,8 @@ template <MatchKind kKind, unsigned kBits>
 struct Match {
     static constexpr MatchKind kind = kKind;
     static constexpr unsigned bits = kBits;
-    static constexpr int priority =
-        kKind == MatchKind::Exact || kKind == MatchKind::Lpm ? 0 : 10;  // as P4Runtime requires
+    static constexpr EntryPriority priority{
+        kKind == MatchKind::Exact || kKind == MatchKind::Lpm ? 0 : 10};  // as P4Runtime requires
 
     // Return key number `value`. Two wide keys differ in the first and in the last limb.
     static Limbs key(std::uint64_t value) {
@@ -44,7 +44,7 @@ class AnyTable : public testing::Test {
    protected:
     AnyTable() { one.make(); }
     EntrySpec entry(std::uint64_t value, std::uint64_t parameter) const {
-        return one.entry(M::only(value), parameter, M::priority);
+        return one.entry(M::only(value), parameter, M::priority.value());
     }
     Status erase(std::uint64_t value) { return one.table->erase(M::only(value), M::priority); }
     std::optional<std::uint64_t> find(std::uint64_t value) const { return one.find(M::key(value)); }
@@ -171,12 +171,10 @@ TYPED_TEST(AnyTable, CountsHitsOfEachEntryFromZero) {
     const EntryIndex hit = this->one.content->lookup(key.data()).entry;
     this->one.table->count(hit, 100, 0);
     this->one.table->count(hit, 50, 0);
-    EXPECT_EQ(this->one.table->counters(TypeParam::only(5), TypeParam::priority),
-              std::pair(std::uint64_t{2}, std::uint64_t{150}));
+    EXPECT_EQ(this->one.table->counters(TypeParam::only(5), TypeParam::priority), (Count{2, 150}));
     static_cast<void>(this->erase(5));
     static_cast<void>(this->one.table->insert(this->entry(6, 1)));  // takes its place in memory
-    EXPECT_EQ(this->one.table->counters(TypeParam::only(6), TypeParam::priority),
-              std::pair(std::uint64_t{0}, std::uint64_t{0}));
+    EXPECT_EQ(this->one.table->counters(TypeParam::only(6), TypeParam::priority), Count{});
 }
 
 TYPED_TEST(AnyTable, PackedContentAnswersAsBefore) {

@@ -92,7 +92,7 @@ TEST_F(Tcam, TheHighestPriorityWins) {
         ASSERT_EQ(table.insert(one.entry(masked(0, 0), static_cast<std::uint64_t>(priority), priority)),
                   Status::Ok);
     EXPECT_EQ(one.find({123}), 20U);
-    ASSERT_EQ(table.erase(masked(0, 0), 20), Status::Ok);
+    ASSERT_EQ(table.erase(masked(0, 0), EntryPriority(20)), Status::Ok);
     EXPECT_EQ(one.find({123}), 10U);
 }
 
@@ -153,7 +153,7 @@ TEST_F(Tcam, EntriesOfOneMatchMayDifferInPriority) {
     Table& table = one.make();
     ASSERT_EQ(table.insert(one.entry(masked(1, 0xFFFF), 1, 7)), Status::Ok);
     ASSERT_EQ(table.insert(one.entry(masked(1, 0xFFFF), 2, 8)), Status::Ok);
-    ASSERT_EQ(table.erase(masked(1, 0xFFFF), 7), Status::Ok);
+    ASSERT_EQ(table.erase(masked(1, 0xFFFF), EntryPriority(7)), Status::Ok);
     EXPECT_EQ(one.find({1}), 2U);
 }
 

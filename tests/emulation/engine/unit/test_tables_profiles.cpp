@@ -107,7 +107,7 @@ TEST_F(Members, EntriesLeadToTheMembersTheyName) {
     table.resolve(result, chosen, [] { return std::uint64_t{0}; });
     EXPECT_EQ(*result.parameters, 22U);
     EXPECT_EQ(chosen.action, actions.program.actions[actions.answer].code);
-    EXPECT_EQ(table.erase(entry.match, 0), Status::Ok);
+    EXPECT_EQ(table.erase(entry.match, {}), Status::Ok);
     EXPECT_EQ(profile.erase_group(7), Status::Ok);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace railyard {
+namespace railyard::wire {
 
 struct LinkChange {
     int ifindex;
@@ -33,4 +33,4 @@ class LinkWatch {
     int fd_ = -1;
 };
 
-}  // namespace railyard
+}  // namespace railyard::wire

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/link_watch.h"
+#include "wire/ports/link_watch.h"
 
 #include <linux/if.h>
 #include <linux/netlink.h>
@@ -12,7 +12,7 @@
 
 #include "wire/system.h"
 
-namespace railyard {
+namespace railyard::wire {
 
 namespace {
 
@@ -82,4 +82,4 @@ std::vector<LinkChange> LinkWatch::read() {
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::wire

@@ -7,7 +7,7 @@
 
 #include "wire/receive_ring.h"
 
-namespace railyard {
+namespace railyard::wire {
 
 class PacketSocket {
    public:
@@ -38,4 +38,4 @@ class PacketSocket {
     ReceiveRing ring_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::wire

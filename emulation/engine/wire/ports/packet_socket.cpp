@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/packet_socket.h"
+#include "wire/ports/packet_socket.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -11,7 +11,7 @@
 
 #include "wire/system.h"
 
-namespace railyard {
+namespace railyard::wire {
 
 void PacketSocket::open(int ifindex, unsigned mtu, std::size_t ring_bytes, int send_bytes) {
     close();
@@ -62,4 +62,4 @@ int PacketSocket::take_error() {
     return error;
 }
 
-}  // namespace railyard
+}  // namespace railyard::wire
