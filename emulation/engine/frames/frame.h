@@ -126,13 +126,13 @@ struct alignas(64) Frame {  // a cache line
     std::unique_ptr<Phv> phv;  // of a frame whose processing continues later; from `pool`
 
     std::uint8_t* data() { return buffer + start; }
-    const std::uint8_t* data() const { return buffer + start; }
+    [[nodiscard]] const std::uint8_t* data() const { return buffer + start; }
     // A frame that leaves a switch has a priority; a frame that enters a channel, a lane.
-    Priority priority() const { return Priority(level); }
+    [[nodiscard]] Priority priority() const { return Priority(level); }
     void set_priority(Priority priority) { level = priority.value(); }
-    Lane lane() const { return Lane(level); }
+    [[nodiscard]] Lane lane() const { return Lane(level); }
     void set_lane(Lane lane) { level = lane.value(); }
-    std::uint8_t byte(std::uint32_t at) const {
+    [[nodiscard]] std::uint8_t byte(std::uint32_t at) const {
         ASSERT(at < length && (at < stored || payload != nullptr));
         return at < stored ? data()[at] : payload->bytes[at - stored];
     }
@@ -222,7 +222,7 @@ class FramePool {
         frame.controlled = true;
     }
     // Number of marked frames in use. If pools exchange frames, only the sum over the pools is meaningful.
-    std::int64_t controlled() const { return controlled_; }
+    [[nodiscard]] std::int64_t controlled() const { return controlled_; }
     // Take over a frame from another pool, which must live as long as this pool.
     void adopt(Frame& frame) {
         ASSERT(!frame.idle && frame.payload == nullptr);  // the payload may be of another partition's array
@@ -296,7 +296,7 @@ class FramePool {
         ASSERT(reinterpret_cast<std::uintptr_t>(rest_) % kLineBytes == 0);
         return std::exchange(rest_, rest_ + bytes);
     }
-    std::size_t idle() const {
+    [[nodiscard]] std::size_t idle() const {
         std::size_t count = 0;
         for (const auto& free : free_) count += free.size();
         return count;

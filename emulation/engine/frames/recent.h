@@ -33,7 +33,7 @@ class RecentFrames {
     }
 
     // Return copies of the frames, the oldest first.
-    std::vector<Item> list() const {
+    [[nodiscard]] std::vector<Item> list() const {
         std::vector<Item> result;
         const std::uint64_t size = items_.size();
         for (std::uint64_t at = count_ > size ? count_ - size : 0; at < count_; ++at)

@@ -15,8 +15,8 @@ namespace railyard {
 template <typename T>
 class Ring {
    public:
-    bool empty() const { return size_ == 0; }
-    std::size_t size() const { return size_; }
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+    [[nodiscard]] std::size_t size() const { return size_; }
     T& front() {
         ASSERT(!empty());
         return cells_[first_];
@@ -54,7 +54,7 @@ class Ring {
     }
 
    private:
-    std::uint32_t mask() const { return static_cast<std::uint32_t>(cells_.size() - 1); }
+    [[nodiscard]] std::uint32_t mask() const { return static_cast<std::uint32_t>(cells_.size() - 1); }
     void grow() {
         std::vector<T> larger(cells_.empty() ? 8 : 2 * cells_.size());
         for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move((*this)[i]);

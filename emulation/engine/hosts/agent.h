@@ -62,15 +62,16 @@ using Deliveries = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
 class Participant : public Application {
    public:
     virtual void on_reroute(const Routes& routes, Time now, Actions& actions) = 0;
-    virtual std::shared_ptr<Bytes> result() const = 0;
-    virtual AgentStats stats() const = 0;
-    virtual std::uint64_t received() const { return stats().received; }  // data frames
-    virtual Deliveries delivered() const { return {}; }
-    virtual std::optional<Time> finished() const = 0;  // time at which the result became final
-    virtual std::optional<Failure> failed() const = 0;
-    virtual bool done() const = 0;  // the result is final and all sent frames are acknowledged
-    virtual std::uint8_t dtype() const = 0;
-    virtual std::optional<ReductionStats> reduction() const = 0;  // none without a reduction model
+    [[nodiscard]] virtual std::shared_ptr<Bytes> result() const = 0;
+    [[nodiscard]] virtual AgentStats stats() const = 0;
+    [[nodiscard]] virtual std::uint64_t received() const { return stats().received; }  // data frames
+    [[nodiscard]] virtual Deliveries delivered() const { return {}; }
+    [[nodiscard]] virtual std::optional<Time> finished() const = 0;  // time at which the result became final
+    [[nodiscard]] virtual std::optional<Failure> failed() const = 0;
+    [[nodiscard]] virtual bool done() const = 0;  // the result is final and all sent frames are acknowledged
+    [[nodiscard]] virtual std::uint8_t dtype() const = 0;
+    [[nodiscard]] virtual std::optional<ReductionStats> reduction()
+        const = 0;  // none without a reduction model
 
     std::function<void()> on_done;
     // Called with a peer's address and its silent buckets, to ask the control plane for other paths.
@@ -88,27 +89,28 @@ class Agent final : public Participant {
     void on_timer(Time now, Actions& actions) override;
     void on_reroute(const Routes& routes, Time now, Actions& actions) override;
     void prefetch(const Frame& frame, unsigned stage) const override;
-    bool isolated() const override { return !on_done; }
+    [[nodiscard]] bool isolated() const override { return !on_done; }
     void detach() override;
 
-    std::shared_ptr<Bytes> result() const override { return payloads_.shared(); }
-    AgentStats stats() const override;
-    std::uint64_t received() const override { return received_; }
-    Deliveries delivered() const override;
-    std::optional<Time> finished() const override { return finished_; }
-    std::optional<Failure> failed() const override { return failed_; }
-    bool done() const override;
-    bool receives() const { return rank_->plan->phases > 0; }
-    std::uint8_t dtype() const override { return rank_->dtype; }
-    std::optional<ReductionStats> reduction() const override {
+    [[nodiscard]] std::shared_ptr<Bytes> result() const override { return payloads_.shared(); }
+    [[nodiscard]] AgentStats stats() const override;
+    [[nodiscard]] std::uint64_t received() const override { return received_; }
+    [[nodiscard]] Deliveries delivered() const override;
+    [[nodiscard]] std::optional<Time> finished() const override { return finished_; }
+    [[nodiscard]] std::optional<Failure> failed() const override { return failed_; }
+    [[nodiscard]] bool done() const override;
+    [[nodiscard]] bool receives() const { return rank_->plan->phases > 0; }
+    [[nodiscard]] std::uint8_t dtype() const override { return rank_->dtype; }
+    [[nodiscard]] std::optional<ReductionStats> reduction() const override {
         return unit_ ? std::optional(unit_->stats()) : std::nullopt;
     }
-    std::uint32_t longest() const;              // largest number, over the peers, of frames still to be sent
-    std::vector<Progress::Span> times() const;  // of each task
+    [[nodiscard]] std::uint32_t longest()
+        const;  // largest number, over the peers, of frames still to be sent
+    [[nodiscard]] std::vector<Progress::Span> times() const;  // of each task
 
    private:
     void expect_data(const Frame& frame, const Preview& next, unsigned stage) const;
-    const CellPlan& plan_of(std::uint32_t index) const { return *plans_[table_.cell[index]]; }
+    [[nodiscard]] const CellPlan& plan_of(std::uint32_t index) const { return *plans_[table_.cell[index]]; }
     void answer_deadline(Actions& actions) const;
     void tell();
     void ask(std::uint16_t address, BucketSet silent) const;
@@ -127,7 +129,7 @@ class Agent final : public Participant {
     void pump(Time now, Actions& actions);
     void copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool);
     void left(std::uint32_t index, std::uint32_t send, Time now);
-    bool computing() const { return progress_ && progress_->computing(); }
+    [[nodiscard]] bool computing() const { return progress_ && progress_->computing(); }
 
     std::shared_ptr<const Rank> rank_;
     const SliceTable& table_;

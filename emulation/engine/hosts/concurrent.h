@@ -30,14 +30,14 @@ class Concurrent final : public Participant {
     void detach() override;
 
     // Always empty: each agent has its own array.
-    std::shared_ptr<Bytes> result() const override { return std::make_shared<Bytes>(); }
-    AgentStats stats() const override;
-    std::optional<Time> finished() const override { return std::nullopt; }
+    [[nodiscard]] std::shared_ptr<Bytes> result() const override { return std::make_shared<Bytes>(); }
+    [[nodiscard]] AgentStats stats() const override;
+    [[nodiscard]] std::optional<Time> finished() const override { return std::nullopt; }
     // Always none: an agent that gives up ends only its own collective.
-    std::optional<Failure> failed() const override { return std::nullopt; }
-    bool done() const override;
-    std::uint8_t dtype() const override { return 0; }
-    std::optional<ReductionStats> reduction() const override { return std::nullopt; }
+    [[nodiscard]] std::optional<Failure> failed() const override { return std::nullopt; }
+    [[nodiscard]] bool done() const override;
+    [[nodiscard]] std::uint8_t dtype() const override { return 0; }
+    [[nodiscard]] std::optional<ReductionStats> reduction() const override { return std::nullopt; }
 
     // Called with an agent's first queue number when the agent ends: its result is final, or it has given up,
     // or it receives nothing and all its frames are acknowledged.
@@ -52,7 +52,7 @@ class Concurrent final : public Participant {
     };
     using Members = std::map<std::uint16_t, Member>;  // by first queue number
 
-    Members::const_iterator at(std::uint32_t queue) const;
+    [[nodiscard]] Members::const_iterator at(std::uint32_t queue) const;
     // Pass an event to an agent, note its deadline, and report its end.
     template <typename Event>
     void consult(std::uint16_t first, Member& member, Actions& actions, const Event& event);

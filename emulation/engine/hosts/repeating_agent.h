@@ -36,22 +36,22 @@ class RepeatingAgent final : public Participant {
     void on_frame(FrameHandle frame, Time now, Actions& actions) override;
     void on_timer(Time now, Actions& actions) override;
     void on_reroute(const Routes& routes, Time now, Actions& actions) override;
-    bool isolated() const override { return !on_done && !on_iteration; }
+    [[nodiscard]] bool isolated() const override { return !on_done && !on_iteration; }
     void detach() override;
 
     // Return the array of the current iteration.
-    std::shared_ptr<Bytes> result() const override;
-    AgentStats stats() const override;
-    Deliveries delivered() const override;
-    std::optional<Time> finished() const override { return finished_; }
-    std::optional<Failure> failed() const override;
-    bool done() const override { return finished_.has_value(); }
-    std::uint8_t dtype() const override { return rank_->dtype; }
-    std::optional<ReductionStats> reduction() const override {
+    [[nodiscard]] std::shared_ptr<Bytes> result() const override;
+    [[nodiscard]] AgentStats stats() const override;
+    [[nodiscard]] Deliveries delivered() const override;
+    [[nodiscard]] std::optional<Time> finished() const override { return finished_; }
+    [[nodiscard]] std::optional<Failure> failed() const override;
+    [[nodiscard]] bool done() const override { return finished_.has_value(); }
+    [[nodiscard]] std::uint8_t dtype() const override { return rank_->dtype; }
+    [[nodiscard]] std::optional<ReductionStats> reduction() const override {
         return unit_ ? std::optional(unit_->stats()) : std::nullopt;
     }
-    std::uint32_t longest() const { return agents_.front().agent->longest(); }
-    const std::vector<IterationReport>& log() const { return log_; }
+    [[nodiscard]] std::uint32_t longest() const { return agents_.front().agent->longest(); }
+    [[nodiscard]] const std::vector<IterationReport>& log() const { return log_; }
     // Set the service level of data and its frame templates for iterations without an agent yet.
     void set_level(int level, const Templates& templates);
 
@@ -67,7 +67,7 @@ class RepeatingAgent final : public Participant {
         Time time;
     };
 
-    Agent* find(std::uint32_t number) const;
+    [[nodiscard]] Agent* find(std::uint32_t number) const;
     Agent& agent(std::uint32_t number);
     // Return the iteration of a frame; the current iteration, which counts it as junk, if it has none.
     std::uint32_t number_of(const Frame& frame);
@@ -75,10 +75,10 @@ class RepeatingAgent final : public Participant {
     void go_on(Time now, Actions& actions);
     void take(std::uint32_t number, const Actions& actions);
     void answer_deadline(Actions& actions) const;
-    Time lost() const { return unit_ ? unit_->core() : 0; }
+    [[nodiscard]] Time lost() const { return unit_ ? unit_->core() : 0; }
     // Return the end of the computation before sending, or of the overlapped part once sending has begun.
     // Cores that reduce prolong the computation.
-    Time computed() const { return send_ + (sending_ ? profile_.overlap : 0) + lost() - core_; }
+    [[nodiscard]] Time computed() const { return send_ + (sending_ ? profile_.overlap : 0) + lost() - core_; }
 
     std::shared_ptr<const Rank> rank_;
     Bytes data_;

@@ -24,7 +24,7 @@ class Loader {
     void headers();
     void groups();
     void note_use(const Json& node);
-    bool used(const std::string& header, const std::string& field) const;
+    [[nodiscard]] bool used(const std::string& header, const std::string& field) const;
     void type(Header& header, const Json& node, const std::string& where);
     void slots();
     void standard();
@@ -44,10 +44,11 @@ class Loader {
     // loader_parser.cpp
     void parser();
     void parser_state(const Json& node, const ByName& states);
-    std::size_t union_member(const Stack& stack, const Json& name, const std::string& where) const;
+    [[nodiscard]] std::size_t union_member(const Stack& stack, const Json& name,
+                                           const std::string& where) const;
     ParserOp parser_op(const Json& call, const std::string& where);
     void parser_set(const Json& arguments, ParserState& state, const std::string& where);
-    TransitionKey transition_key(const Json& node, const std::string& where) const;
+    [[nodiscard]] TransitionKey transition_key(const Json& node, const std::string& where) const;
     void transition(const Json& node, ParserState& state, const ByName& states, const std::string& where);
     void deparser();
 
@@ -57,11 +58,11 @@ class Loader {
     void profiles(const Json& pipeline);
     void pipeline(const Json& node, Place& start);
     TableSpec table(const Json& node, const std::string& where);
-    Key key(const Json& node, const std::string& where) const;
-    EntrySpec entry(const TableSpec& table, const Json& node, const std::string& where) const;
-    Index<Action> action(const Json& id, const std::string& where) const;
-    std::vector<std::uint64_t> action_data(Index<Action> action, const Json& data,
-                                           const std::string& where) const;
+    [[nodiscard]] Key key(const Json& node, const std::string& where) const;
+    [[nodiscard]] EntrySpec entry(const TableSpec& table, const Json& node, const std::string& where) const;
+    [[nodiscard]] Index<Action> action(const Json& id, const std::string& where) const;
+    [[nodiscard]] std::vector<std::uint64_t> action_data(Index<Action> action, const Json& data,
+                                                         const std::string& where) const;
 
     Program& p_;
     const Json& json_;

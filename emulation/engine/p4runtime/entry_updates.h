@@ -54,7 +54,7 @@ struct EntryLayout {
 class EntryLayouts {
    public:
     explicit EntryLayouts(std::vector<EntryLayout> layouts) : layouts_(std::move(layouts)) {}
-    const EntryLayout* find(std::uint32_t table_id) const;
+    [[nodiscard]] const EntryLayout* find(std::uint32_t table_id) const;
 
    private:
     std::vector<EntryLayout> layouts_;
@@ -68,11 +68,11 @@ class EntryUpdates {
     EntryUpdates(const EntryUpdates&) = delete;  // updates_ refers to request_
 
     // Serialised request without its updates.
-    const std::string& head() const { return head_; }
-    std::size_t count() const { return updates_.size(); }
+    [[nodiscard]] const std::string& head() const { return head_; }
+    [[nodiscard]] std::size_t count() const { return updates_.size(); }
     // Index of the next update.
-    std::size_t position() const { return position_; }
-    bool ended() const { return position_ == updates_.size(); }
+    [[nodiscard]] std::size_t position() const { return position_; }
+    [[nodiscard]] bool ended() const { return position_ == updates_.size(); }
     // Return true if the fast path can read every update.
     bool plain(const EntryLayouts& layouts);
     // Apply up to `most` updates. Return false if the server must handle an update; position() is its index.

@@ -31,9 +31,9 @@ class WireReader {
         return regular_;
     }
     // True if all bytes read so far are varint or length-delimited fields.
-    bool regular() const { return regular_; }
+    [[nodiscard]] bool regular() const { return regular_; }
     // The bytes after the field read last.
-    std::string_view rest() const { return rest_; }
+    [[nodiscard]] std::string_view rest() const { return rest_; }
 
    private:
     bool content(std::uint64_t wire_type, WireField& field) {

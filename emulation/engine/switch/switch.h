@@ -21,10 +21,10 @@ class Switch {
     Switch(std::string name, Port cpu_port, FramePool& pool, ProgramShares& shares);
 
     void set_program(std::shared_ptr<const Program> program);  // also clears all entries and state
-    const Program* program() const { return state_.program.get(); }
-    std::shared_ptr<const Program> shared_program() const { return state_.program; }
-    const std::string& name() const { return state_.name; }
-    Port cpu_port() const { return cpu_port_; }
+    [[nodiscard]] const Program* program() const { return state_.program.get(); }
+    [[nodiscard]] std::shared_ptr<const Program> shared_program() const { return state_.program; }
+    [[nodiscard]] const std::string& name() const { return state_.name; }
+    [[nodiscard]] Port cpu_port() const { return cpu_port_; }
 
     // Run a frame through parser, ingress, egress and deparser. Append each frame that leaves to `out`, with
     // its priority. runtime_error if the program's assert fails or the frame
@@ -34,7 +34,9 @@ class Switch {
     // process() in two steps, for programs that read queue metadata: ingress appends pending frames for
     // ports; egress runs once such a frame has left its queue, and appends the frame that leaves and further
     // pending frames.
-    bool reads_queue() const { return state_.program != nullptr && state_.program->reads_queue; }
+    [[nodiscard]] bool reads_queue() const {
+        return state_.program != nullptr && state_.program->reads_queue;
+    }
     void ingress(FrameHandle frame, Port ingress_port, Time now, Outputs& out);
     void egress(FrameHandle frame, Port port, const QueueRecord& queue, Time now, Outputs& out);
     // Return a bit of the packet that a pending frame would be without egress, counted from the most
@@ -72,13 +74,15 @@ class Switch {
     void fetch_tables() const {
         for (std::size_t at = 0; at < looked_up_; ++at) fetch_lines(state_.contents[at].get(), 2);
     }
-    std::size_t table_count() const { return state_.tables.size(); }
+    [[nodiscard]] std::size_t table_count() const { return state_.tables.size(); }
     Profile& profile(std::size_t at) { return *state_.profiles.at(at); }
     Meter& meter(std::size_t array, std::size_t at) { return state_.meters.at(array).at(at); }
     // Return the earliest time at which an entry ages; -1: none. table_due() returns true if an entry of a
     // table has aged.
-    Time next_ageing() const;
-    bool table_due(std::size_t table, Time now) const { return state_.tables.at(table).due(now); }
+    [[nodiscard]] Time next_ageing() const;
+    [[nodiscard]] bool table_due(std::size_t table, Time now) const {
+        return state_.tables.at(table).due(now);
+    }
     // Return true if a frame has hit an aged entry since the last call, which changes next_ageing().
     bool take_revived() { return std::exchange(state_.revived, false); }
 
@@ -86,8 +90,8 @@ class Switch {
     std::vector<std::uint64_t>& registers(std::size_t at) {
         return state_.registers.at(at);
     }  // limbs(bits) words a cell
-    std::size_t counter_count() const { return state_.counters.size(); }
-    std::size_t register_count() const { return state_.registers.size(); }
+    [[nodiscard]] std::size_t counter_count() const { return state_.counters.size(); }
+    [[nodiscard]] std::size_t register_count() const { return state_.registers.size(); }
 
     // Set a multicast group or clone session; an empty list of replicas removes it. truncate: bytes; 0:
     // whole.

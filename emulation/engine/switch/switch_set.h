@@ -35,7 +35,7 @@ class SharedMutex {
     }
     bool try_lock() { return mutex_.try_lock(); }
     void unlock() { mutex_.unlock(); }
-    bool contended() const { return waiting_ > 0; }
+    [[nodiscard]] bool contended() const { return waiting_ > 0; }
 
    private:
     std::recursive_mutex mutex_;
@@ -52,11 +52,11 @@ class SwitchSet {
         return append(name, cpu_port, pool_, shares_);
     }
     Switch& switch_at(Index<Switch> index) { return *switches_.at(index); }
-    std::size_t switch_count() const { return switches_.size(); }
+    [[nodiscard]] std::size_t switch_count() const { return switches_.size(); }
 
     FramePool& pool() { return pool_; }
 
-    virtual Time now() const = 0;
+    [[nodiscard]] virtual Time now() const = 0;
     virtual void packet_out(Index<Switch> switch_index, std::string_view frame) = 0;
     // Called after an entry's time-out was set or changed; derived classes schedule ageing.
     virtual void watch_ageing(Index<Switch> switch_index) { (void)switch_index; }

@@ -40,7 +40,7 @@ struct TableLayout {
     };
 
     TableLayout(const Program& of, const TableSpec& given);
-    Continuation continuation(Index<Action> action, bool hit) const;
+    [[nodiscard]] Continuation continuation(Index<Action> action, bool hit) const;
 
     const Program& program;
     const TableSpec& spec;
@@ -70,11 +70,11 @@ class PackedRows {
     static constexpr std::uint64_t kFree = ~std::uint64_t{0};
 
     void clear() { rows_.clear(); }
-    bool used() const { return !rows_.empty(); }
+    [[nodiscard]] bool used() const { return !rows_.empty(); }
     // Pack entries, if they are dense enough; otherwise used() returns false.
     void pack(const std::vector<EntryIndex>& entries, const struct TableContent& content);
     // Return the row of a key; null if there is none.
-    const std::uint64_t* find(std::uint64_t key) const {
+    [[nodiscard]] const std::uint64_t* find(std::uint64_t key) const {
         std::size_t index = 0;
         for (unsigned run = 0; run < count_; ++run) index |= key >> runs_[run].shift & runs_[run].mask;
         const std::uint64_t* const row = rows_.data() + index * stride_;
@@ -110,17 +110,19 @@ struct alignas(64) TableContent {
 
     explicit TableContent(const TableLayout& of);
 
-    LookupResult lookup(
+    [[nodiscard]] LookupResult lookup(
         const std::uint64_t* slots) const;  // defined below, so that the interpreter inlines it
     // Look up a key of less than 64 bits that the caller has built from the slots.
-    LookupResult lookup(std::uint64_t key, const std::uint64_t* slots) const {
+    [[nodiscard]] LookupResult lookup(std::uint64_t key, const std::uint64_t* slots) const {
         return packed.used() ? lookup_packed(key) : lookup(slots);
     }
     std::uint64_t* row_of(EntryIndex entry) { return rows.data() + entry.at() * layout->stride; }
-    const std::uint64_t* row_of(EntryIndex entry) const { return rows.data() + entry.at() * layout->stride; }
-    const std::uint64_t* key_of(EntryIndex entry) const { return row_of(entry) + 1; }
-    KeyRows keys() const { return {rows.data() + 1, layout->stride}; }
-    std::size_t direct_index(const std::uint64_t* key) const;
+    [[nodiscard]] const std::uint64_t* row_of(EntryIndex entry) const {
+        return rows.data() + entry.at() * layout->stride;
+    }
+    [[nodiscard]] const std::uint64_t* key_of(EntryIndex entry) const { return row_of(entry) + 1; }
+    [[nodiscard]] KeyRows keys() const { return {rows.data() + 1, layout->stride}; }
+    [[nodiscard]] std::size_t direct_index(const std::uint64_t* key) const;
     // Build `packed` or `prefixes` for faster lookups; clear them before the content changes.
     void pack();
     void unpack() {
@@ -130,9 +132,9 @@ struct alignas(64) TableContent {
     void set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters);
 
     bool operator==(const TableContent&) const = default;
-    std::uint64_t hash() const;
+    [[nodiscard]] std::uint64_t hash() const;
 
-    // What lookups read comes first, in few lines of the cache.
+    // Members that lookups read come first, in two lines of the cache.
     const TableLayout* layout;
     PackedRows packed;  // replaces `direct` and `exact` in lookups unless empty
     // Row of each entry: index in TableLayout::then, key, parameters.
@@ -149,15 +151,15 @@ struct alignas(64) TableContent {
     std::vector<std::uint64_t> extras;  // by entry of a TCAM: masks or high ends, as many limbs as the key
 
    private:
-    LookupResult lookup_packed(std::uint64_t key) const {
+    [[nodiscard]] LookupResult lookup_packed(std::uint64_t key) const {
         const std::uint64_t* const row = packed.find(key);
         if (row == nullptr) return {&default_then, default_parameters.data(), {}};
         return {&layout->then[static_cast<std::uint32_t>(row[0])], row + PackedRows::kParametersAt,
                 EntryIndex(row[0] >> 32)};
     }
-    EntryIndex match_tcam(const std::uint64_t* key) const;
-    EntryIndex search(const std::uint64_t* slots) const;
-    EntryIndex match_prefix(const std::uint64_t* key) const;
+    [[nodiscard]] EntryIndex match_tcam(const std::uint64_t* key) const;
+    [[nodiscard]] EntryIndex search(const std::uint64_t* slots) const;
+    [[nodiscard]] EntryIndex match_prefix(const std::uint64_t* key) const;
 };
 
 inline LookupResult TableContent::lookup(const std::uint64_t* slots) const {

@@ -22,7 +22,7 @@ struct Count {
 class Counter {
    public:
     explicit Counter(std::size_t size) : size_(size) {}
-    std::size_t size() const { return size_; }
+    [[nodiscard]] std::size_t size() const { return size_; }
 
     // Count a frame in cell `at`; ignored beyond the last cell.
     void add(std::uint64_t at, std::uint64_t bytes) {
@@ -38,12 +38,12 @@ class Counter {
         if (at >= cells_.size()) grow(at);
         cells_[at] = count;
     }
-    Count get(std::size_t at) const {
+    [[nodiscard]] Count get(std::size_t at) const {
         check(at);
         return at < cells_.size() ? cells_[at] : Count{};
     }
     // Return up to `most` cells from `first` on.
-    std::vector<Count> read(std::size_t first, std::size_t most) const {
+    [[nodiscard]] std::vector<Count> read(std::size_t first, std::size_t most) const {
         if (first > size_) check(first);
         std::vector<Count> cells(std::min(most, size_ - first));
         if (first < cells_.size())

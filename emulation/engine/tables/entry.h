@@ -13,7 +13,7 @@ namespace railyard {
 struct Action;
 
 // Result of an operation of the control plane.
-enum class Status : int { Ok, AlreadyExists, NotFound, Exhausted, Invalid, Constant };
+enum class [[nodiscard]] Status : int { Ok, AlreadyExists, NotFound, Exhausted, Invalid, Constant };
 
 // Value of a match field, in limbs. extra: mask (ternary, optional) or high end (range), in limbs.
 struct MatchValue {

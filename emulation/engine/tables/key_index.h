@@ -14,7 +14,7 @@ namespace railyard {
 struct KeyRows {
     const std::uint64_t* first;
     std::size_t stride;
-    const std::uint64_t* at(EntryIndex entry) const { return first + entry.at() * stride; }
+    [[nodiscard]] const std::uint64_t* at(EntryIndex entry) const { return first + entry.at() * stride; }
 };
 
 // Hash table with open addressing. The owner stores the keys; a cell holds an entry's index and its key's
@@ -22,10 +22,10 @@ struct KeyRows {
 class KeyIndex {
    public:
     explicit KeyIndex(std::size_t key_limbs) : limbs_(key_limbs) {}
-    EntryIndex find(const std::uint64_t* key, KeyRows keys) const;
+    [[nodiscard]] EntryIndex find(const std::uint64_t* key, KeyRows keys) const;
     void insert(EntryIndex entry, const std::uint64_t* key) { insert({entry, hash(key)}); }
     void erase(EntryIndex entry, const std::uint64_t* key);
-    std::size_t size() const { return used_; }
+    [[nodiscard]] std::size_t size() const { return used_; }
     // Append all entries to `entries`.
     void list(std::vector<EntryIndex>& entries) const {
         for (const Cell& cell : cells_)
@@ -40,7 +40,7 @@ class KeyIndex {
 
         bool operator==(const Cell&) const = default;
     };
-    std::uint32_t hash(const std::uint64_t* key) const;
+    [[nodiscard]] std::uint32_t hash(const std::uint64_t* key) const;
     void insert(Cell cell);
     void grow();
     std::size_t limbs_, used_ = 0;

@@ -17,7 +17,7 @@ struct MeterConfig {
 
 class Meter {
    public:
-    const std::optional<MeterConfig>& config() const { return config_; }
+    [[nodiscard]] const std::optional<MeterConfig>& config() const { return config_; }
     void configure(const std::optional<MeterConfig>& config, std::int64_t now) {
         config_ = config;
         if (!config) return;

@@ -22,11 +22,11 @@ class PackedPrefixes {
     };
 
     void clear() { pairs_.clear(); }
-    bool used() const { return !pairs_.empty(); }
+    [[nodiscard]] bool used() const { return !pairs_.empty(); }
     // Pack prefixes, longest first.
     void pack(const std::vector<Prefix>& prefixes);
     // Return the entry of the longest prefix of a key; none if there is no such prefix.
-    EntryIndex find(std::uint64_t key) const {
+    [[nodiscard]] EntryIndex find(std::uint64_t key) const {
         const Pair* const pairs = pairs_.data();
         for (std::size_t length = 0; length < lengths_; ++length) {
             const std::uint64_t value = key & pairs[length].first;

@@ -20,7 +20,7 @@ class Profile {
         std::size_t handle = 0;  // smallest number free at insertion; orders the members of a group
         std::size_t users = 0;   // number of entries and groups that refer to it
     };
-    // What an entry refers to: a member, or a group with `count` choices. Neither: the group is empty.
+    // The target of an entry: a member, or a group with `count` choices. Neither: the group is empty.
     struct Reference {
         const Member* member = nullptr;
         const Member* const* choices = nullptr;
@@ -44,19 +44,19 @@ class Profile {
     Status erase_group(std::int64_t id);
 
     // Return a member; null if it does not exist.
-    const Member* member(std::int64_t id) const {
+    [[nodiscard]] const Member* member(std::int64_t id) const {
         const auto at = members_.find(id);
         return at == members_.end() ? nullptr : &at->second;
     }
-    // Return what an id refers to. The result is valid until changes() changes.
-    Reference refer(Target target, std::int64_t id) const;
+    // Return the target of a reference by an id. The result is valid until changes() changes.
+    [[nodiscard]] Reference refer(Target target, std::int64_t id) const;
     // Return the number of calls that removed something or changed a group.
-    std::uint64_t changes() const { return changes_; }
-    bool exists(Target target, std::int64_t id) const {
+    [[nodiscard]] std::uint64_t changes() const { return changes_; }
+    [[nodiscard]] bool exists(Target target, std::int64_t id) const {
         return target == Target::Member ? members_.contains(id) : groups_.contains(id);
     }
     void count_users(Target target, std::int64_t id, int by);
-    const ProfileSpec& spec() const { return spec_; }
+    [[nodiscard]] const ProfileSpec& spec() const { return spec_; }
 
    private:
     struct Group {
@@ -64,7 +64,7 @@ class Profile {
         std::vector<const Member*> choices;  // sorted by handle, each repeated `weight` times
         std::size_t users = 0;
     };
-    bool valid(Index<Action> action, const std::vector<std::uint64_t>& parameters) const;
+    [[nodiscard]] bool valid(Index<Action> action, const std::vector<std::uint64_t>& parameters) const;
 
     const Program& program_;
     const ProfileSpec& spec_;

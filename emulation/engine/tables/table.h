@@ -48,14 +48,15 @@ class Table {
     Status set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters);
     void reset_default();
 
-    std::optional<EntrySpec> get(const std::vector<MatchValue>& match, EntryPriority priority) const;
-    std::vector<EntrySpec> entries() const;
-    EntrySpec default_entry() const;
-    std::size_t size() const { return content_->live; }
-    const TableSpec& spec() const { return spec_; }
+    [[nodiscard]] std::optional<EntrySpec> get(const std::vector<MatchValue>& match,
+                                               EntryPriority priority) const;
+    [[nodiscard]] std::vector<EntrySpec> entries() const;
+    [[nodiscard]] EntrySpec default_entry() const;
+    [[nodiscard]] std::size_t size() const { return content_->live; }
+    [[nodiscard]] const TableSpec& spec() const { return spec_; }
     // True if entries may not change. Tables with initial entries are constant unless the p4info says
     // otherwise.
-    bool constant() const { return constant_; }
+    [[nodiscard]] bool constant() const { return constant_; }
     void set_constant(bool constant) { constant_ = constant; }
 
     // Count a hit, and restart the entry's age; return true if the entry had aged.
@@ -73,20 +74,20 @@ class Table {
         return ages_[at].ttl > 0 && aged <= now;
     }
     Meter* meter(EntryIndex entry) { return meters_.empty() ? nullptr : &meters_[entry.at()]; }
-    Count counters(const std::vector<MatchValue>& match, EntryPriority priority) const;
+    [[nodiscard]] Count counters(const std::vector<MatchValue>& match, EntryPriority priority) const;
     Status set_counters(const std::vector<MatchValue>& match, EntryPriority priority, Count count);
     Status set_meter(const std::vector<MatchValue>& match, EntryPriority priority,
                      const std::optional<MeterConfig>& config, Time now);
-    std::optional<MeterConfig> meter_config(const std::vector<MatchValue>& match,
-                                            EntryPriority priority) const;
+    [[nodiscard]] std::optional<MeterConfig> meter_config(const std::vector<MatchValue>& match,
+                                                          EntryPriority priority) const;
 
     // Set the idle timeout of an entry. 0, or more than half of the largest Time: the entry never ages.
     Status set_ttl(const std::vector<MatchValue>& match, EntryPriority priority, Time ttl, Time now);
-    Time idle(const std::vector<MatchValue>& match, EntryPriority priority,
-              Time now) const;              // time since the last hit
-    Time next_ageing() const;               // earliest time at which an entry ages; -1: none
-    bool due(Time now) const;               // true if an aged entry has not been reported
-    std::vector<EntrySpec> aged(Time now);  // reports aged entries, each once until its next hit
+    [[nodiscard]] Time idle(const std::vector<MatchValue>& match, EntryPriority priority,
+                            Time now) const;  // time since the last hit
+    [[nodiscard]] Time next_ageing() const;   // earliest time at which an entry ages; -1: none
+    [[nodiscard]] bool due(Time now) const;   // true if an aged entry has not been reported
+    std::vector<EntrySpec> aged(Time now);    // reports aged entries, each once until its next hit
 
    private:
     using Shape = TableLayout::Shape;
@@ -94,17 +95,18 @@ class Table {
 
     // Return the content for a change: a copy if it was shared.
     TableContent& own();
-    bool valid(const EntrySpec& entry) const;
-    bool pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const;
-    EntryIndex find(const std::vector<MatchValue>& match, EntryPriority priority) const;
+    [[nodiscard]] bool valid(const EntrySpec& entry) const;
+    [[nodiscard]] bool pack(const std::vector<MatchValue>& match, std::uint64_t* key,
+                            std::uint64_t* extra) const;
+    [[nodiscard]] EntryIndex find(const std::vector<MatchValue>& match, EntryPriority priority) const;
     // Find an entry; key, extra: the match in the form of pack().
-    EntryIndex find(const std::vector<MatchValue>& match, const std::uint64_t* key,
-                    const std::uint64_t* extra, EntryPriority priority) const;
+    [[nodiscard]] EntryIndex find(const std::vector<MatchValue>& match, const std::uint64_t* key,
+                                  const std::uint64_t* extra, EntryPriority priority) const;
     void count_users(EntryIndex entry, int by);
     void store(EntryIndex entry, const EntrySpec& spec);
     void link(EntryIndex entry);
     void unlink(EntryIndex entry);
-    EntrySpec read(EntryIndex entry) const;
+    [[nodiscard]] EntrySpec read(EntryIndex entry) const;
     PrefixLevel& level(int prefix);
 
     struct Age {
@@ -119,7 +121,7 @@ class Table {
     const Program& program_;
     const TableSpec& spec_;
     Profile* profile_;
-    // What entries refer to in the profile, by entry; filled by lookups, emptied by changes of the table.
+    // Targets of the entries in the profile; filled by lookups, emptied by changes of the table.
     std::vector<Profile::Reference> resolved_;
     std::uint64_t resolved_at_ = 0;  // Profile::changes() when `resolved_` was emptied last
     bool constant_ = spec_.const_entries;

@@ -21,8 +21,8 @@ class Translator {
 
    private:
     // translator.cpp. Return a function's body; empty if the program needs the interpreter for it.
-    std::string parser() const;
-    std::string deparser() const;
+    [[nodiscard]] std::string parser() const;
+    [[nodiscard]] std::string deparser() const;
     void extract(const Header& header, std::string& out) const;
     void transition(const ParserState& state, std::string& out) const;
     void overlay(const Header& header, std::string& out) const;
@@ -36,9 +36,9 @@ class Translator {
     void instruction(Place place, const std::string& prefix, const std::string& after, std::string& out);
     void apply(const TableSpec& spec, std::size_t table, std::string& out);
     void action(const Action& action, const std::string& prefix, std::string& out);
-    std::vector<Place> following(const TableSpec& spec) const;
-    std::string value(Slot of) const;
-    std::string slot(std::size_t slot) const;
+    [[nodiscard]] std::vector<Place> following(const TableSpec& spec) const;
+    [[nodiscard]] std::string value(Slot of) const;
+    [[nodiscard]] std::string slot(std::size_t slot) const;
 
     const Program& p_;
     std::vector<bool> local_;  // by temporary: true for a local variable, false for a slot

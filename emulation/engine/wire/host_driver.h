@@ -26,8 +26,9 @@ namespace railyard::wire {
 struct DilatedClock {
     std::int64_t start = kNoTime, dilation = 1;
 
-    Time picoseconds(std::int64_t now) const;
-    std::int64_t nanoseconds(Time time) const;  // earliest real time at which picoseconds() >= `time`
+    [[nodiscard]] Time picoseconds(std::int64_t now) const;
+    [[nodiscard]] std::int64_t nanoseconds(
+        Time time) const;  // earliest real time at which picoseconds() >= `time`
 };
 
 // Counts for measurements: polls for events, rings found with frames, frames, and timers.
@@ -85,11 +86,11 @@ class HostDriver {
     };
     Turn serve();
 
-    const Bins& bins(std::size_t host) const { return hosts_[host]->bins; }
-    const Pace& pace(std::size_t host) const { return hosts_[host]->pacer.pace(); }
+    [[nodiscard]] const Bins& bins(std::size_t host) const { return hosts_[host]->bins; }
+    [[nodiscard]] const Pace& pace(std::size_t host) const { return hosts_[host]->pacer.pace(); }
     void stop();  // ends the pace measurements of all hosts
-    const DriverCounts& counts() const { return counts_; }
-    std::size_t at() const { return at_; }  // host of the current or last event
+    [[nodiscard]] const DriverCounts& counts() const { return counts_; }
+    [[nodiscard]] std::size_t at() const { return at_; }  // host of the current or last event
 
    private:
     struct Host {
@@ -116,7 +117,7 @@ class HostDriver {
     void consult(Host& host, std::int64_t since, const Event& event);
     void receive();
     void receive(Host& host, FrameHandle frame);
-    std::int64_t resting(std::int64_t now) const;
+    [[nodiscard]] std::int64_t resting(std::int64_t now) const;
     void look();
     bool wait_for_events(std::int64_t nanoseconds);
     void serve(std::size_t index, std::int64_t now, Turn& turn);

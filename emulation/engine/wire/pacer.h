@@ -33,11 +33,11 @@ class Pacer {
     // Drop all frames.
     void clear(std::int64_t now);
     // Return the time at which the first frame may leave; kNoTime if no frame waits.
-    std::int64_t due() const;
+    [[nodiscard]] std::int64_t due() const;
     // Return the time to wake up for the first frame: due(), rounded up to a multiple of a power of two (at
     // most 1/16 of the frame's transmission time) or of `rest`, if that is larger. The times of many hosts
     // then coincide. The rate holds, since later slots do not move.
-    std::int64_t wake(std::int64_t rest) const;
+    [[nodiscard]] std::int64_t wake(std::int64_t rest) const;
     // Prefetch the memory of the first frame that send() will read; never changes results. Called for stages
     // 0 to kStages - 1; a stage reads what the stage before has fetched.
     static constexpr unsigned kStages = 5;
@@ -48,7 +48,7 @@ class Pacer {
     // End the measurement while frames may still wait.
     void stop(std::int64_t now);
 
-    const Pace& pace() const { return pace_; }
+    [[nodiscard]] const Pace& pace() const { return pace_; }
 
    private:
     struct Waiting {
@@ -56,11 +56,13 @@ class Pacer {
         std::int64_t since = 0, lag = 0;  // time of add(), and lateness before it
     };
 
-    bool empty() const { return responses_.empty() && data_.empty(); }
+    [[nodiscard]] bool empty() const { return responses_.empty() && data_.empty(); }
     Waiting& at(std::size_t place) {
         return place < responses_.size() ? responses_[place] : data_[place - responses_.size()];
     }
-    double slot_length(const Frame& frame) const { return static_cast<double>(frame.length) * ns_per_byte_; }
+    [[nodiscard]] double slot_length(const Frame& frame) const {
+        return static_cast<double>(frame.length) * ns_per_byte_;
+    }
     void sent(std::size_t count, std::int64_t now);
 
     double ns_per_byte_;

@@ -32,7 +32,7 @@ class ReceiveRing {
     bool peek(Received& received);
     void release();
     // Return true if a frame may have arrived: the next slot belongs to this process.
-    bool filled() const {
+    [[nodiscard]] bool filled() const {
         const auto status = std::atomic_ref<std::uint32_t>(slot()->tp_status).load(std::memory_order_relaxed);
         return (status & TP_STATUS_USER) != 0;
     }
@@ -40,7 +40,7 @@ class ReceiveRing {
     const void* next() const { return slot(); }
 
    private:
-    tpacket2_hdr* slot() const {
+    [[nodiscard]] tpacket2_hdr* slot() const {
         return reinterpret_cast<tpacket2_hdr*>(ring_ + block_ * block_bytes_ + in_block_ * slot_bytes_);
     }
 

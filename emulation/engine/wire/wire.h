@@ -58,7 +58,7 @@ class Wire : public SwitchSet {
     ~Wire() override;
 
     Index<Switch> add_switch(const std::string& name, Port cpu_port) override;
-    Time now() const override;
+    [[nodiscard]] Time now() const override;
     void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
     void watch_ageing(Index<Switch> switch_index) override;
     void taken(const ControlItem& item) override { control_events_.taken(item); }
@@ -77,7 +77,7 @@ class Wire : public SwitchSet {
     void start();
     void stop();
 
-    int event_fd() const { return events_; }
+    [[nodiscard]] int event_fd() const { return events_; }
     bool up(Index<Switch> switch_index, Port port);
     WireStats stats(Index<Switch> switch_index, Port port);
     // Remove and return the messages for the user, in order: level and text.
@@ -106,7 +106,7 @@ class Wire : public SwitchSet {
     void too_long(WirePort& port, std::size_t bytes);
     void collect(Index<Switch> switch_index);
     void end_burst();
-    bool others_wait() const { return stopping_ || mutex_.contended(); }
+    [[nodiscard]] bool others_wait() const { return stopping_ || mutex_.contended(); }
     void let_others_in() const;
     void checkpoint();  // throws if the current frame has taken too long, or the wire stops
     void look_for_aged();

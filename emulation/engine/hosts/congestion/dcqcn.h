@@ -20,7 +20,7 @@ class Dcqcn final : public CongestionControl {
     SendLimits on_credit(Time, std::int64_t) override { return limits(); }
 
    private:
-    SendLimits limits() const { return {0, static_cast<std::int64_t>(rate_)}; }
+    [[nodiscard]] SendLimits limits() const { return {0, static_cast<std::int64_t>(rate_)}; }
     SendLimits notified(Time now);
     void advance(Time now);
     void increase();

@@ -19,7 +19,7 @@ class Nscc final : public CongestionControl {
     SendLimits on_credit(Time, std::int64_t) override { return limits(); }
 
    private:
-    SendLimits limits() const { return {static_cast<std::int64_t>(window_), 0}; }
+    [[nodiscard]] SendLimits limits() const { return {static_cast<std::int64_t>(window_), 0}; }
     void set_base(Time rtt);
     void average(double delay, bool marked);
     bool adapt(Time now, bool lost, bool marked, double delay, std::int64_t under_way);

@@ -21,7 +21,7 @@ class Rccc final : public CongestionControl {
    private:
     // window_: bytes granted, less bytes acknowledged or lost. It limits the bytes in flight, so that no more
     // bytes are ever sent than granted. At least 1, since 0 means no limit.
-    SendLimits limits() const { return {window_ > 1 ? window_ : 1, 0}; }
+    [[nodiscard]] SendLimits limits() const { return {window_ > 1 ? window_ : 1, 0}; }
     SendLimits spend(std::int64_t bytes) {
         window_ -= bytes;
         return limits();

@@ -19,10 +19,12 @@ class Swift final : public CongestionControl {
     SendLimits on_credit(Time, std::int64_t) override { return limits(); }
 
    private:
-    SendLimits limits() const;
+    [[nodiscard]] SendLimits limits() const;
     SendLimits decrease(Time now);
-    double target() const;
-    bool may_decrease(Time now) const { return static_cast<double>(now - decreased_at_) >= rtt_; }
+    [[nodiscard]] double target() const;
+    [[nodiscard]] bool may_decrease(Time now) const {
+        return static_cast<double>(now - decreased_at_) >= rtt_;
+    }
     void bound();
 
     double increase_, beta_, most_;  // frames a round trip; factor of decrease; largest decrease

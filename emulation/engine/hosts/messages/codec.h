@@ -83,8 +83,8 @@ struct Message {
 class DataWriter {
    public:
     DataWriter(const Templates& templates, Ends ends, int lb_mode, std::uint16_t job, std::uint8_t dtype);
-    FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint8_t flags, std::uint32_t psn,
-                      const Message& message, Payload& payload) const;
+    [[nodiscard]] FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint8_t flags, std::uint32_t psn,
+                                    const Message& message, Payload& payload) const;
     // Ask for credit: all bytes that the sender has sent or has ready.
     static void ask(Frame& frame, std::uint64_t bytes);
 
@@ -96,13 +96,15 @@ class AckWriter {
    public:
     AckWriter(const Templates& templates, Ends ends, int lb_mode);
     // `skipped`: bit i of `sack` stands for PSN ack_psn + 1 + skipped + i; a multiple of kMapStep.
-    FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
-                      std::uint8_t flags, std::uint16_t marks, std::uint32_t skipped = 0) const;
+    [[nodiscard]] FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn,
+                                    std::uint64_t sack, std::uint8_t flags, std::uint16_t marks,
+                                    std::uint32_t skipped = 0) const;
     // Return a negative acknowledgement of the frame `psn`.
-    FrameHandle refusal(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
-                        std::uint8_t flags, std::uint32_t psn) const;
+    [[nodiscard]] FrameHandle refusal(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn,
+                                      std::uint64_t sack, std::uint8_t flags, std::uint32_t psn) const;
     // A grant of credit: all bytes granted so far.
-    FrameHandle grant(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t granted) const;
+    [[nodiscard]] FrameHandle grant(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn,
+                                    std::uint64_t granted) const;
 
    private:
     std::array<std::uint8_t, kAckBytes> header_;

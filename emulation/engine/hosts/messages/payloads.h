@@ -72,7 +72,7 @@ class Payloads {
     ~Payloads() { keep_all(); }  // NOLINT(bugprone-exception-escape)
 
     std::uint8_t* array() { return array_->data(); }
-    const std::shared_ptr<Bytes>& shared() const { return array_; }
+    [[nodiscard]] const std::shared_ptr<Bytes>& shared() const { return array_; }
 
     void refer(Sent& sent, FramePool& pool) {
         ASSERT(sent.slice < first_.size());

@@ -21,7 +21,7 @@ class IdleRatios {
         : timings_(std::move(timings)), ack_delay_(ack_delay) {}
 
     // True if the links of a path are known.
-    bool knows(std::uint32_t path) const { return path < timings_.size(); }
+    [[nodiscard]] bool knows(std::uint32_t path) const { return path < timings_.size(); }
     // Smoothed ratio of a path; 0 before the first measurement.
     Time operator[](std::uint32_t path) const { return ratios_[path]; }
 
@@ -32,7 +32,7 @@ class IdleRatios {
     // Note that the frame is no longer in flight on its path.
     void ended(std::uint32_t slot, std::uint32_t path);
     // Return the longest round trip that the connection's own frames explain; 0 if it is unknown.
-    Time longest(std::uint32_t slot) const;
+    [[nodiscard]] Time longest(std::uint32_t slot) const;
     // Add a frame's measured round trip to its path's ratio; `afresh` discards earlier measurements.
     void measured(std::uint32_t slot, std::uint32_t path, Time rtt, bool afresh);
 

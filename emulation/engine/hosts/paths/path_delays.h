@@ -36,27 +36,27 @@ class PathDelays {
     }
     // Add the round trip of a frame in flight that was sent once.
     void measured(std::uint32_t slot, Time rtt);
-    bool congested(std::uint32_t path) const;
+    [[nodiscard]] bool congested(std::uint32_t path) const;
     // Return true if another frame may leave; if all paths are slow, only few frames may be in flight.
-    bool has_room(const PathHealth& health) const;
+    [[nodiscard]] bool has_room(const PathHealth& health) const;
     // Return the load-balance value of a new frame, and whether the frame has to ask for an acknowledgement.
     // `lb` is the value of header field lb by the planned shares.
     std::pair<std::uint8_t, bool> steer(std::uint8_t lb, const PathHealth& health, Time now);
     // Return `lb`, or the value of the path with the least expected delay if the path of `lb` is congested.
-    std::uint8_t choose(std::uint8_t lb, const PathHealth& health, Time now) const;
+    [[nodiscard]] std::uint8_t choose(std::uint8_t lb, const PathHealth& health, Time now) const;
     // Return the time after which a frame in flight on a congested path is sent again.
-    Time patience(std::uint32_t slot, Time floor) const;
+    [[nodiscard]] Time patience(std::uint32_t slot, Time floor) const;
 
    private:
-    Time expected(std::uint32_t path, Time now) const;
+    [[nodiscard]] Time expected(std::uint32_t path, Time now) const;
     void compare(std::uint32_t slot, std::uint32_t path, Time rtt, bool afresh);
-    bool is_better(std::uint32_t path) const;
-    bool is_slow(std::uint32_t path) const { return slow_[path] != 0; }
-    bool in_use(std::uint32_t path) const { return rtt_[path] >= 0 && trial_[path] == 0; }
-    bool is_only_one_in_use() const;
+    [[nodiscard]] bool is_better(std::uint32_t path) const;
+    [[nodiscard]] bool is_slow(std::uint32_t path) const { return slow_[path] != 0; }
+    [[nodiscard]] bool in_use(std::uint32_t path) const { return rtt_[path] >= 0 && trial_[path] == 0; }
+    [[nodiscard]] bool is_only_one_in_use() const;
     // Return the load-balance value of an idle working path without measurements, or of a path on trial; none
     // if there is no such path.
-    std::optional<std::uint8_t> trial(std::uint8_t lb, const PathHealth& health) const;
+    [[nodiscard]] std::optional<std::uint8_t> trial(std::uint8_t lb, const PathHealth& health) const;
 
     RoundTrips& trips_;
     IdleRatios idle_;

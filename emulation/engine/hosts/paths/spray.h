@@ -43,7 +43,7 @@ struct RoundTrips {
     Time paths = 0;
     Time total = 0;
     void add(Time rtt) { peak = std::max(rtt, peak - peak / 1024); }
-    Time typical() const { return total / std::max(paths, Time{1}); }
+    [[nodiscard]] Time typical() const { return total / std::max(paths, Time{1}); }
 };
 
 // A value for each path, with a default for new paths: PathHealth::split adds paths.
@@ -51,7 +51,7 @@ template <typename T>
 class ByPath {
    public:
     explicit ByPath(T initial) : initial_(initial) {}
-    std::size_t size() const { return values_.size(); }
+    [[nodiscard]] std::size_t size() const { return values_.size(); }
     T operator[](std::uint32_t path) const { return path < values_.size() ? values_[path] : initial_; }
     T& of(std::uint32_t path) {
         if (path >= values_.size()) values_.resize(path + 1, initial_);
@@ -69,11 +69,11 @@ class PathHealth {
    public:
     explicit PathHealth(const std::array<std::uint32_t, kBuckets>& paths);
 
-    std::uint32_t path_of(std::uint8_t lb) const { return paths_[lb % kBuckets]; }
-    bool whole() const { return avoided_ == 0; }
-    bool works(std::uint32_t path) const { return until_[path] < 0; }
+    [[nodiscard]] std::uint32_t path_of(std::uint8_t lb) const { return paths_[lb % kBuckets]; }
+    [[nodiscard]] bool whole() const { return avoided_ == 0; }
+    [[nodiscard]] bool works(std::uint32_t path) const { return until_[path] < 0; }
     // Return the buckets whose paths have lost several frames in a row, avoided or not.
-    BucketSet suspects() const;
+    [[nodiscard]] BucketSet suspects() const;
     // Return true if a frame may take a path now: the path works, or its next trial is due and begins.
     bool may_try(std::uint32_t path, Time now);
     // Give each of these buckets a new path number, since its route has changed.
@@ -97,8 +97,8 @@ class Spray {
     Spray(const PathShares& shares, std::uint8_t lb, std::shared_ptr<PathHealth> health);
 
     PathHealth& health() { return *health_; }
-    const PathHealth& health() const { return *health_; }
-    std::uint32_t path_of(std::uint8_t lb) const { return health_->path_of(lb); }
+    [[nodiscard]] const PathHealth& health() const { return *health_; }
+    [[nodiscard]] std::uint32_t path_of(std::uint8_t lb) const { return health_->path_of(lb); }
     std::uint8_t next_lb(Time now);
     // Return the first value from `entropies` whose path works. Buckets of weight 0 are standby: not used
     // until a path is avoided.

@@ -19,7 +19,7 @@ class RandomElements {
     RandomElements(Word state, Word increment, std::size_t count)
         : state_(state), increment_(increment), count_(count) {}
 
-    std::size_t count() const { return count_; }
+    [[nodiscard]] std::size_t count() const { return count_; }
     void fill(std::uint32_t* out) const;
     // Add the elements to `total`; sums wrap.
     void add_to(std::uint32_t* total) const;

@@ -37,10 +37,10 @@ class ReductionUnit {
    public:
     explicit ReductionUnit(const Reduction& reduction) : reduction_(reduction) {}
 
-    bool ccu() const { return reduction_.ccu; }
-    ReductionStats stats() const;
+    [[nodiscard]] bool ccu() const { return reduction_.ccu; }
+    [[nodiscard]] ReductionStats stats() const;
     // Return the time of the cores that all tasks of this unit have taken; 0 for a CCU, which uses no cores.
-    Time core() const;
+    [[nodiscard]] Time core() const;
     // Queue a task of `frames` frames of `size` bytes each; return the time at which it ends.
     Time work(std::uint32_t size, std::size_t frames, Time now);
     // Count memory traffic in bytes.
@@ -85,7 +85,7 @@ class Reducer {
         : unit_(std::move(unit)), agent_(std::move(agent)) {}
 
     // Time at which the first task ends; kNever without tasks.
-    Time due() const { return tasks_.empty() ? kNever : tasks_.front().end; }
+    [[nodiscard]] Time due() const { return tasks_.empty() ? kNever : tasks_.front().end; }
     // Return true if sends released after `applied` phases wait for a copy into the communication buffer.
     bool stages(std::uint32_t index, std::uint32_t applied);
     void begin(Time now);
@@ -119,11 +119,11 @@ class Reducer {
         bool in_sram = false;
     };
 
-    std::uint32_t size_of(std::uint32_t index) const { return agent_.table.size[index]; }
-    std::uint8_t* own(std::uint32_t index) const {
+    [[nodiscard]] std::uint32_t size_of(std::uint32_t index) const { return agent_.table.size[index]; }
+    [[nodiscard]] std::uint8_t* own(std::uint32_t index) const {
         return agent_.payloads.array() + agent_.table.offset[index];
     }
-    const std::vector<Phase>& phases(std::uint32_t index) const {
+    [[nodiscard]] const std::vector<Phase>& phases(std::uint32_t index) const {
         return agent_.plan.plans[agent_.plan.of_cell[agent_.table.cell[index]]].phases;
     }
     static std::uint64_t key(std::uint32_t index, std::uint32_t phase) {

@@ -30,7 +30,7 @@ struct SliceTable {
                std::size_t cell_count);
 
     // Return the slice that begins at an offset in bytes; kNone if no slice does.
-    std::uint32_t find(std::uint64_t searched) const {
+    [[nodiscard]] std::uint32_t find(std::uint64_t searched) const {
         if (by_unit_.empty()) {
             const auto at = by_offset_.find(searched);
             return at == by_offset_.end() ? kNone : at->second;

@@ -38,13 +38,13 @@ class Progress {
     // Count a slice of a task as sent or applied.
     void slice_done(std::uint32_t task, Time now);
 
-    bool open(std::uint32_t task) const { return states_[task].open; }
+    [[nodiscard]] bool open(std::uint32_t task) const { return states_[task].open; }
     void hold(std::uint32_t task, std::uint32_t slice) { states_[task].held.push_back(slice); }
     std::vector<std::uint32_t> release(std::uint32_t task) { return std::exchange(states_[task].held, {}); }
     // Time of the next event; kNever if there is none.
-    Time deadline() const;
-    bool computing() const { return computing_ > 0; }
-    std::vector<Span> times() const;
+    [[nodiscard]] Time deadline() const;
+    [[nodiscard]] bool computing() const { return computing_ > 0; }
+    [[nodiscard]] std::vector<Span> times() const;
 
    private:
     struct State {

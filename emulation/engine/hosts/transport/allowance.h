@@ -32,12 +32,12 @@ class Allowance {
     // `backlog`: bytes that are ready to be sent.
     // If no frame is in flight, a frame may exceed the window. With credits, that frame must ask for more
     // credit than earlier frames did, or `patience` must have passed without a grant.
-    bool admits(std::uint64_t backlog) const {
+    [[nodiscard]] bool admits(std::uint64_t backlog) const {
         const bool alone = under_way_ == 0 && (patience_ == kNever || overdue_ || asks(backlog) > asked_);
         return (alone || !exceeds()) && open_at == kNever;
     }
     // Return the time at which `open` must be called.
-    Time due() const { return std::min(open_at, ask_at_); }
+    [[nodiscard]] Time due() const { return std::min(open_at, ask_at_); }
     // Lift the limits that end by `now`: the wait until the rate admits the next frame, and the wait before a
     // frame may ask again for credit.
     void open(Time now) {
@@ -59,14 +59,16 @@ class Allowance {
     // Note that a frame asks for credit; return the cumulative bytes for which it asks.
     std::uint64_t ask(std::uint64_t backlog) { return asked_ = std::max(asked_, asks(backlog)); }
     // Return true if the window has no room for a frame.
-    bool exceeds() const { return limits_.window != 0 && under_way_ + frame_bytes_ > limits_.window; }
+    [[nodiscard]] bool exceeds() const {
+        return limits_.window != 0 && under_way_ + frame_bytes_ > limits_.window;
+    }
     enum class Cause : std::uint8_t { Gap, Trim, Timeout };
     // Note that a frame is lost; return whether the frame counted as in flight. After all lost frames,
     // `tell_lost` passes their sum to the algorithm.
     bool lost(std::uint32_t slot);
     void tell_lost(Cause cause, Time now);
 
-    const SendLimits& limits() const { return limits_; }
+    [[nodiscard]] const SendLimits& limits() const { return limits_; }
     Time open_at = kNever;  // time at which the rate admits the next frame; kNever: it admits a frame now
 
    private:
@@ -74,7 +76,7 @@ class Allowance {
     // Return the cumulative credit that the connection needs, in bytes: for new frames, for lost frames of
     // which the receiver knows nothing, and for ready bytes. The ready bytes count up to a quarter of the PSN
     // space, so that 24 bits in a frame tell the total.
-    std::uint64_t asks(std::uint64_t backlog) const {
+    [[nodiscard]] std::uint64_t asks(std::uint64_t backlog) const {
         return static_cast<std::uint64_t>(first_ + unseen_) + std::min<std::uint64_t>(backlog, kHalf / 2);
     }
     void await_credit(Time now);

@@ -44,7 +44,7 @@ class CreditGrants {
     // Send the grants that are due by `now`.
     void run(Time now, Actions& actions);
     // Return the time at which `run` must be called.
-    Time due() const { return active_.empty() && idle_.empty() ? kNever : next_; }
+    [[nodiscard]] Time due() const { return active_.empty() && idle_.empty() ? kNever : next_; }
 
    private:
     void enqueue(Receiver& receiver);

@@ -24,7 +24,7 @@ class PathSender final : public Sender {
 
     // Return true if the window has room and not all paths are slow. If all are slow, only few frames may be
     // in flight.
-    bool has_room() const override;
+    [[nodiscard]] bool has_room() const override;
     void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
               Actions& actions) override;
     // Take an acknowledgement as a Sender does, and collect lost frames for resend_lost. The flag
@@ -39,17 +39,19 @@ class PathSender final : public Sender {
     // acknowledgement tells which frames have arrived by the former routes.
     void on_reroute(BucketSet buckets, Time now, Actions& actions) override;
     // Return the buckets whose paths are silent or avoided; none before several timeouts in a row.
-    BucketSet silent_buckets() const override;
+    [[nodiscard]] BucketSet silent_buckets() const override;
 
    protected:
-    Time estimate() const override;
+    [[nodiscard]] Time estimate() const override;
     std::uint8_t next_lb() override { return lb_; }  // `send` has chosen it
 
    private:
     void arrived(std::uint32_t psn, Time now, bool again, BucketSet marks);
     void find_lost(bool answered, Time now);
     std::uint8_t other_lb(std::uint32_t psn, Time now);
-    bool took_former_route(const Sent& frame) const { return frame.order < moved_[frame.lb % kBuckets]; }
+    [[nodiscard]] bool took_former_route(const Sent& frame) const {
+        return frame.order < moved_[frame.lb % kBuckets];
+    }
     void again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Actions& actions);
 
     Spray spray_;

@@ -51,7 +51,7 @@ class Peer {
 
     // Return the connection of a frame from the peer's address, by the frame's queue numbers; none if they
     // belong to no connection.
-    std::optional<std::size_t> number(const Fields& fields) const;
+    [[nodiscard]] std::optional<std::size_t> number(const Fields& fields) const;
     // Return the connection of the next message; null while the window of that connection is full. A
     // connection drawn at random remains the choice until a message uses it.
     Sender* pick();
@@ -71,8 +71,8 @@ class Peer {
         fetch(receiver + 64);
     }
 
-    std::uint32_t rank() const { return rank_; }
-    std::uint16_t address() const { return address_; }
+    [[nodiscard]] std::uint32_t rank() const { return rank_; }
+    [[nodiscard]] std::uint16_t address() const { return address_; }
 
     std::vector<std::unique_ptr<Sender>> senders;
     std::vector<Receiver> receivers;

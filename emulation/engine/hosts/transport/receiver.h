@@ -35,7 +35,7 @@ class Receiver {
     BucketSet silent_buckets();
     // Return true if the last acknowledgement took one of these buckets, or if this end has asked for other
     // paths since. Always false if the paths are not known.
-    bool last_by(BucketSet buckets) const {
+    [[nodiscard]] bool last_by(BucketSet buckets) const {
         if (!paths_ || wants_path_) return wants_path_;
         return last_ >= 0 && (buckets >> last_ % static_cast<int>(kBuckets) & 1u) != 0;
     }
@@ -55,7 +55,7 @@ class Receiver {
    private:
     std::uint8_t next_lb(Time now);
     // Return the number of frames between the first missing frame and the map of an acknowledgement.
-    std::uint32_t skipped() const;
+    [[nodiscard]] std::uint32_t skipped() const;
 
     const TransportParameters& parameters_;
     std::uint8_t lb_, echo_ = 0;

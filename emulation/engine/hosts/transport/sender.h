@@ -57,16 +57,16 @@ class Sender {
     virtual ~Sender() { detach(); }
 
     // Return the number of frames from the oldest unacknowledged frame to the newest sent.
-    std::uint32_t in_flight() const { return (next_psn_ - base_) & kPsnMask; }
-    virtual bool has_room() const {
+    [[nodiscard]] std::uint32_t in_flight() const { return (next_psn_ - base_) & kPsnMask; }
+    [[nodiscard]] virtual bool has_room() const {
         return in_flight() < parameters_.window &&
                (!allowance_ || (lost_.empty() && allowance_->admits(backlog)));
     }
     // Return true if congestion control limits the connection. An acknowledgement may then admit frames even
     // if it does not move the window.
-    bool limited() const { return allowance_ != nullptr; }
+    [[nodiscard]] bool limited() const { return allowance_ != nullptr; }
     // Return the time at which on_timeout or `open` must be called.
-    Time due() const { return allowance_ ? std::min(timer, allowance_->due()) : timer; }
+    [[nodiscard]] Time due() const { return allowance_ ? std::min(timer, allowance_->due()) : timer; }
     // Lift the limits of congestion control whose time has come; return false if there are none.
     bool open(Time now);
     // Take the report that a frame arrived trimmed, as headers without payload.
@@ -91,7 +91,7 @@ class Sender {
     // PathSender overrides the next three.
     virtual void rearm(Time) {}
     virtual void on_reroute(BucketSet, Time, Actions&) {}
-    virtual BucketSet silent_buckets() const { return 0; }
+    [[nodiscard]] virtual BucketSet silent_buckets() const { return 0; }
     // Release the payloads of all frames.
     void detach();
 
@@ -104,7 +104,7 @@ class Sender {
     std::optional<std::uint32_t> failed_psn;  // oldest frame of a connection given up
 
    protected:
-    virtual Time estimate() const;
+    [[nodiscard]] virtual Time estimate() const;
     virtual std::uint8_t next_lb();
     // Report the fate of a frame to the spraying algorithm.
     void note_path(std::uint8_t lb, PathNews news, Time now) {
@@ -112,9 +112,9 @@ class Sender {
     }
     Sent& at(std::uint32_t psn) { return frames_[psn & (frames_.size() - 1)]; }
     // Return true if the frame at this distance from the oldest is selectively acknowledged.
-    bool marked(std::uint32_t distance) const { return sacked_.has(distance); }
+    [[nodiscard]] bool marked(std::uint32_t distance) const { return sacked_.has(distance); }
     // Return the index of a frame in flight in tables of the window's size.
-    std::uint32_t slot(std::uint32_t psn) const { return psn & last_slot_; }
+    [[nodiscard]] std::uint32_t slot(std::uint32_t psn) const { return psn & last_slot_; }
     void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Actions& actions);
     // Note that a frame is lost, for congestion control and resend_lost. Needs an allowance.
     void note_lost(std::uint32_t psn);

@@ -38,8 +38,8 @@ class ContributionWriter {
    public:
     explicit ContributionWriter(const TreeEnds& ends);
     // Return a contribution. If it is `filled`, the caller writes its kValueBytes to values().
-    FrameHandle frame(FramePool& pool, std::uint32_t block, std::uint16_t owner, std::uint16_t scale,
-                      bool filled) const;
+    [[nodiscard]] FrameHandle frame(FramePool& pool, std::uint32_t block, std::uint16_t owner,
+                                    std::uint16_t scale, bool filled) const;
     static std::uint8_t* values(Frame& frame) { return frame.data() + kHeaderBytes; }
 
    private:

@@ -61,19 +61,19 @@ class TreeMember final : public Participant {
     void detach() override;
 
     // Return the indices of a tree's blocks whose results have not arrived.
-    std::vector<std::uint32_t> lacking(std::uint16_t tree) const;
+    [[nodiscard]] std::vector<std::uint32_t> lacking(std::uint16_t tree) const;
     // Replace `tree` by the tree of `port`, which carries `blocks`: those that some member lacks.
     // invalid_argument if the member is not in `tree`.
     void move(std::uint16_t tree, const TreePort& port, SharedBlocks blocks, Time now, Actions& actions);
 
-    std::shared_ptr<Bytes> result() const override { return result_; }
-    AgentStats stats() const override;
-    std::optional<Time> finished() const override { return finished_; }
-    std::optional<Failure> failed() const override { return failed_; }  // tree and block
-    bool done() const override { return finished_.has_value(); }
-    std::uint8_t dtype() const override { return 0; }
-    std::optional<ReductionStats> reduction() const override { return std::nullopt; }
-    std::uint64_t wrapped_blocks() const { return wrapped_blocks_; }
+    [[nodiscard]] std::shared_ptr<Bytes> result() const override { return result_; }
+    [[nodiscard]] AgentStats stats() const override;
+    [[nodiscard]] std::optional<Time> finished() const override { return finished_; }
+    [[nodiscard]] std::optional<Failure> failed() const override { return failed_; }  // tree and block
+    [[nodiscard]] bool done() const override { return finished_.has_value(); }
+    [[nodiscard]] std::uint8_t dtype() const override { return 0; }
+    [[nodiscard]] std::optional<ReductionStats> reduction() const override { return std::nullopt; }
+    [[nodiscard]] std::uint64_t wrapped_blocks() const { return wrapped_blocks_; }
 
     std::function<void(std::uint16_t)> on_lost;  // called with the number of a tree that gives no results
 
@@ -88,7 +88,7 @@ class TreeMember final : public Participant {
     // scales.
     struct Tree {
         Tree(const TreePort& p, SharedBlocks b, const TreeParameters& parameters, std::uint16_t member);
-        bool lacks(std::uint32_t frame) const { return frame >= lead && lacking[frame - lead]; }
+        [[nodiscard]] bool lacks(std::uint32_t frame) const { return frame >= lead && lacking[frame - lead]; }
         TreePort port;
         SharedBlocks blocks;
         std::uint32_t lead, step, frames;
@@ -102,19 +102,19 @@ class TreeMember final : public Participant {
     using Due = std::tuple<Time, std::uint16_t, std::uint32_t>;  // deadline, tree, frame
 
     Tree* find(std::uint16_t tree);
-    Sent* sent(Tree& tree, std::uint32_t frame) const;
+    [[nodiscard]] Sent* sent(Tree& tree, std::uint32_t frame) const;
     bool is_due(const Due& due);
-    Time rto() const;
-    Time backoff(int retries) const;
+    [[nodiscard]] Time rto() const;
+    [[nodiscard]] Time backoff(int retries) const;
     void begin(Tree& tree, Time now, Actions& actions);
     void send(Tree& tree, std::uint32_t frame, Time now, Actions& actions);
-    FrameHandle contribution(const Tree& tree, std::uint32_t frame, FramePool& pool) const;
+    [[nodiscard]] FrameHandle contribution(const Tree& tree, std::uint32_t frame, FramePool& pool) const;
     void take(Tree& tree, const TreeResult& result, Time now, Actions& actions);
     void store(const Tree& tree, std::uint32_t number, const std::uint8_t* values);
     void measure(const Sent& sent, Time now);
     void end(Time now, Actions& actions);
     void answer_deadline(Actions& actions);
-    std::uint16_t scale_of(const TreeBlock& block) const;
+    [[nodiscard]] std::uint16_t scale_of(const TreeBlock& block) const;
 
     std::uint32_t rank_;
     std::uint16_t address_;

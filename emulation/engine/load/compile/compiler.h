@@ -32,7 +32,7 @@ struct Reference {
     Index<T> layout;
 
     // Return the operand for an instruction: the slot or the index.
-    Slot operand() const { return dynamic ? slot : static_cast<Slot>(layout.at()); }
+    [[nodiscard]] Slot operand() const { return dynamic ? slot : static_cast<Slot>(layout.at()); }
 };
 using HeaderRef = Reference<Header>;
 using UnionRef = Reference<HeaderUnion>;
@@ -68,7 +68,7 @@ class Compiler {
 
    private:
     void shorten(Code& code, bool results) const;  // optimise.cpp
-    bool fresh(const Operand& operand, const Code& code) const;
+    [[nodiscard]] bool fresh(const Operand& operand, const Code& code) const;
     Slot widen(const Operand& operand, unsigned n, Code& code);
     Operand constant_operand(const Json& value, const std::string& where);
     Operand operation(const Json& node, const Action* action, Code& code, const std::string& where,

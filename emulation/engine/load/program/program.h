@@ -69,7 +69,7 @@ struct Header {
     std::vector<FieldPart> read, written;  // in field order: parts that the parser reads, the deparser writes
     std::vector<Index<Field>> signed_fields;
     // Slot with 1 + the header's offset in the frame; 0 if it was not extracted.
-    Slot base() const { return static_cast<Slot>(valid + 1); }
+    [[nodiscard]] Slot base() const { return static_cast<Slot>(valid + 1); }
 };
 
 // True if values of either type can be assigned to the other.
@@ -85,10 +85,12 @@ struct Stack {
     std::vector<Index<HeaderUnion>> unions;  // elements of a stack of unions, which has no `headers`
     Slot next = 0;                           // slot of P4's nextIndex
 
-    bool of_unions() const { return !unions.empty(); }
-    std::size_t size() const { return of_unions() ? unions.size() : headers.size(); }
+    [[nodiscard]] bool of_unions() const { return !unions.empty(); }
+    [[nodiscard]] std::size_t size() const { return of_unions() ? unions.size() : headers.size(); }
     // Return the index of an element: of its header, or of its union.
-    std::size_t element(std::size_t at) const { return of_unions() ? unions[at].at() : headers[at].at(); }
+    [[nodiscard]] std::size_t element(std::size_t at) const {
+        return of_unions() ? unions[at].at() : headers[at].at();
+    }
 };
 
 struct HeaderUnion {

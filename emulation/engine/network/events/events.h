@@ -45,7 +45,7 @@ class EventQueue {
     static constexpr int kNumberShift = 24;
     static constexpr std::uint64_t kNumbers = std::uint64_t{1} << (64 - kNumberShift);  // 0 is not used
 
-    std::size_t size() const { return count() + listed_ + far_.size(); }
+    [[nodiscard]] std::size_t size() const { return count() + listed_ + far_.size(); }
 
     Time next_time() { return time_of(next()); }
     // Return the first event without removing it; cells of different queues are comparable.
@@ -70,7 +70,7 @@ class EventQueue {
     static constexpr std::size_t kAhead = 12;
     // Return the event at position `place` (below kAhead), 0 being the next; none if fewer are sorted yet.
     // Earlier events may still be inserted.
-    std::optional<Ahead> ahead(std::size_t place) const {
+    [[nodiscard]] std::optional<Ahead> ahead(std::size_t place) const {
         if (place >= count()) return std::nullopt;
         const Cell cell = today_[first_ + place];
         return Ahead{kind_of(cell), index_of(cell)};
@@ -126,8 +126,10 @@ class EventQueue {
     static std::size_t index_of(Cell cell) {
         return static_cast<std::size_t>(static_cast<std::uint64_t>(cell) >> 3 & (kIndices - 1));
     }
-    std::uint64_t day_of(Cell cell) const { return static_cast<std::uint64_t>(cell >> 64) >> shift_; }
-    std::size_t count() const { return today_.size() - first_; }
+    [[nodiscard]] std::uint64_t day_of(Cell cell) const {
+        return static_cast<std::uint64_t>(cell >> 64) >> shift_;
+    }
+    [[nodiscard]] std::size_t count() const { return today_.size() - first_; }
 
     void list(std::uint64_t day, Cell cell) {
         ASSERT(day >= day_ && day - day_ < days_.size());
@@ -151,7 +153,7 @@ class EventQueue {
         ++listed_;
     }
     // Return the first day from `day_` on that has events; the calendar must not be empty.
-    std::uint64_t next_day() const;
+    [[nodiscard]] std::uint64_t next_day() const;
     // Move the events of the next day to `today_`; an event must be pending outside of `today_`.
     void begin_day();
     void adapt();

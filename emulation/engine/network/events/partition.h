@@ -106,14 +106,16 @@ struct alignas(64) Partition {
 
     static constexpr Time kNoEnd = std::numeric_limits<Time>::max();
 
-    bool in_window() const { return end != kNoEnd; }
+    [[nodiscard]] bool in_window() const { return end != kNoEnd; }
     void note(Effect effect) {
         effect.created = created();
         effects.push_back(effect);
     }
-    std::uint32_t created() const { return static_cast<std::uint32_t>(*numbers - first_number); }
+    [[nodiscard]] std::uint32_t created() const {
+        return static_cast<std::uint32_t>(*numbers - first_number);
+    }
     // Return the final number of an event; if the window created it, the merge must have passed its creator.
-    std::uint64_t merged(std::uint64_t number) const {
+    [[nodiscard]] std::uint64_t merged(std::uint64_t number) const {
         return number < first_number ? number : merged_numbers[number - first_number];
     }
 

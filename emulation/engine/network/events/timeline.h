@@ -29,7 +29,7 @@ class Timeline {
         now_ = now;
     }
     // Set a partition's clock to the current time, for an action of the control plane; return it.
-    Partition& at_present(Partition& p) const {
+    [[nodiscard]] Partition& at_present(Partition& p) const {
         p.now = now_;
         return p;
     }

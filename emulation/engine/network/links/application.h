@@ -45,7 +45,7 @@ class Application {
     virtual void prefetch(const Frame& /*frame*/, unsigned /*stage*/) const {}
     // Return true if the application shares no mutable state with other applications, so that partitions may
     // run it in parallel. Its calls to the outside may be deferred to the end of a window (Partition::defer).
-    virtual bool isolated() const { return false; }
+    [[nodiscard]] virtual bool isolated() const { return false; }
     // Release all frames and callbacks, since the network ends or the host gets another application. No event
     // follows.
     virtual void detach() {}

@@ -65,16 +65,16 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
    public:
     Channel(const LinkConfig& given, std::string called);  // invalid_argument names the wrong value
 
-    bool lossless() const { return config.credit_bytes > 0; }
+    [[nodiscard]] bool lossless() const { return config.credit_bytes > 0; }
     // Transmission time of a frame in ps, rounded up so that no link exceeds its rate.
-    Time serialisation(std::uint32_t bytes) const;
+    [[nodiscard]] Time serialisation(std::uint32_t bytes) const;
 
     // Enqueue a frame, trimmed if necessary. If it is refused, count it in `losses`, leave it with the caller
     // and return false. runtime_error if it is larger than the receive buffer.
     bool put(FrameHandle& frame);
     void check_fits(const Frame& frame) const;
     // Return false if `put` would refuse or trim the frame because of a full queue.
-    bool admits(const Frame& frame) const {
+    [[nodiscard]] bool admits(const Frame& frame) const {
         const LaneState& lane = lanes[frame.lane()];
         return lossless() || (config.policy ? config.policy->admits(frame.lane(), lane.queued,
                                                                     lane.queue.size(), frame.length)
@@ -114,13 +114,13 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     void bring_up(Time now);
 
     void impair(const Impairment& how);  // invalid_argument names the wrong value
-    bool impaired() const;
+    [[nodiscard]] bool impaired() const;
     void seed(std::uint64_t seed) { chance_ = seed; }
     void record(std::shared_ptr<PcapFile> file);  // in addition to earlier files
     void end_recordings() { recorders_.clear(); }
     // Keep the latest frames in `recent`, which the other direction may share; null: stop.
     void keep_recent(std::shared_ptr<RecentFrames> recent, Direction direction);
-    const RecentFrames* recent() const { return recent_.get(); }
+    [[nodiscard]] const RecentFrames* recent() const { return recent_.get(); }
 
     struct Flying {
         Time arrival = 0;
@@ -159,7 +159,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
    private:
     static unsigned bit(Lane lane) { return 1u << lane.value(); }
-    bool has(Lane lane) const { return (ready & bit(lane)) != 0; }
+    [[nodiscard]] bool has(Lane lane) const { return (ready & bit(lane)) != 0; }
     bool able(Lane lane) {
         if (pausing && pauses->stops(lane)) return false;
         return lanes[lane].credits >= lanes[lane].queue.front()->length || !lossless();

@@ -34,7 +34,7 @@ class Pauses {
     explicit Pauses(const PausePolicy& policy) : policy_(policy) {}
 
     static std::size_t class_of(Lane lane) { return lane.value() % kClasses; }
-    bool covers(Lane lane) const { return (policy_.lanes >> lane.value() & 1u) != 0; }
+    [[nodiscard]] bool covers(Lane lane) const { return (policy_.lanes >> lane.value() & 1u) != 0; }
 
     // Receiving end: reserve buffer for a frame; return false, and count an overrun, if it has no room.
     // After take() and free(), due() returns the pause frame to send back, if any.
@@ -42,15 +42,17 @@ class Pauses {
     void free(Lane lane, std::int64_t bytes);
     std::optional<PauseOrder> due();
     // Classes that the receiving end has asked the sender to stop.
-    std::uint8_t asked() const { return asked_; }
+    [[nodiscard]] std::uint8_t asked() const { return asked_; }
 
     // Sending end: return true if a lane is paused.
-    bool stops(Lane lane) const { return (stopped_ >> class_of(lane) & 1u) != 0 && covers(lane); }
+    [[nodiscard]] bool stops(Lane lane) const {
+        return (stopped_ >> class_of(lane) & 1u) != 0 && covers(lane);
+    }
     void obey(PauseOrder order, Time now);
     // End pauses that exceed the watchdog's limit; return their classes as a bit mask.
     std::uint8_t expire(Time now);
     // Time of the next expiry; none without a pause or a watchdog.
-    std::optional<Time> next_expiry() const;
+    [[nodiscard]] std::optional<Time> next_expiry() const;
     // Forget all pauses, since the link is down.
     void reset();
 

@@ -29,10 +29,10 @@ struct QueuePolicy {
     std::array<Lane, 2> trimmed{};      // lane of trimmed frames, by their former lane modulo 2
     std::optional<PausePolicy> pauses;  // none: no priority flow control
 
-    bool trims() const {
+    [[nodiscard]] bool trims() const {
         return std::ranges::any_of(queues, [](const Queue& queue) { return queue.trims; });
     }
-    bool admits(Lane lane, std::int64_t bytes, std::size_t frames, std::int64_t more) const {
+    [[nodiscard]] bool admits(Lane lane, std::int64_t bytes, std::size_t frames, std::int64_t more) const {
         const Queue& queue = queues[lane];
         return (queue.bytes == 0 || bytes + more <= queue.bytes) &&
                (queue.frames == 0 || static_cast<std::int64_t>(frames) < queue.frames);

@@ -24,7 +24,7 @@ class LinkWatch {
 
     // Subscribe to changes, and request the current state for read(). std::system_error if that fails.
     void open();
-    int fd() const { return fd_; }
+    [[nodiscard]] int fd() const { return fd_; }
     // Return the changes since the last call; does not block.
     std::vector<LinkChange> read();
 

@@ -21,8 +21,8 @@ class PacketSocket {
     // larger. Throws std::system_error.
     void open(int ifindex, unsigned mtu, std::size_t ring_bytes, int send_bytes);
     void close();
-    bool is_open() const { return fd_ >= 0; }
-    int fd() const { return fd_; }
+    [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+    [[nodiscard]] int fd() const { return fd_; }
 
     // See ReceiveRing.
     bool peek(ReceiveRing::Received& received) { return ring_.peek(received); }
