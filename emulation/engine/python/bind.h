@@ -10,6 +10,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <string_view>
 
@@ -48,6 +50,22 @@ struct nanobind::detail::type_caster<railyard::Number<Kind, T>> {
     }
     static handle from_cpp(Typed number, rv_policy policy, cleanup_list* cleanup) noexcept {
         return make_caster<T>::from_cpp(number.value(), policy, cleanup);
+    }
+};
+
+// Converts real time to nanoseconds as Python integers.
+template <>
+struct nanobind::detail::type_caster<std::chrono::nanoseconds> {
+    NB_TYPE_CASTER(std::chrono::nanoseconds, const_name("int"))
+
+    bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
+        make_caster<std::int64_t> number;
+        if (!number.from_python(source, flags, cleanup)) return false;
+        value = std::chrono::nanoseconds(number.value);
+        return true;
+    }
+    static handle from_cpp(std::chrono::nanoseconds time, rv_policy policy, cleanup_list* cleanup) noexcept {
+        return make_caster<std::int64_t>::from_cpp(time.count(), policy, cleanup);
     }
 };
 

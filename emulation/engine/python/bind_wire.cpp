@@ -71,8 +71,8 @@ void bind_driver(nb::module_& m) {
     nb::class_<wire::HostDriver>(
         m, "HostDriver",
         "Driver of sans-IO hosts on raw sockets, in real time. add() returns the number of a host.")
-        .def(nb::init<double, std::int64_t, Time, std::int64_t>(), nb::arg("rate_bps"), nb::arg("dilation"),
-             nb::arg("bin_ps"), nb::arg("note_ns") = 0,
+        .def(nb::init<double, std::int64_t, Time, wire::Nanoseconds>(), nb::arg("rate_bps"),
+             nb::arg("dilation"), nb::arg("bin_ps"), nb::arg("note_ns") = wire::Nanoseconds(0),
              "Create a driver.\n"
              "\n"
              "Args:\n"
@@ -99,7 +99,8 @@ void bind_driver(nb::module_& m) {
             "which the driver adds the bytes of data that arrive. OSError if the socket cannot be used.")
         .def("watch", &wire::HostDriver::watch, nb::arg("fd"),
              "Let run() return whenever the descriptor `fd` is readable.")
-        .def("rest", &wire::HostDriver::rest, nb::arg("share"), nb::arg("least_run_ns") = 0,
+        .def("rest", &wire::HostDriver::rest, nb::arg("share"),
+             nb::arg("least_run_ns") = wire::Nanoseconds(0),
              "Rest between two polls for frames, for up to `share` of the run's duration.\n"
              "\n"
              "Frames are then served in groups. A rest is no longer than the transmission time of the\n"
@@ -110,7 +111,7 @@ void bind_driver(nb::module_& m) {
              "OSError if a ring cannot be opened.")
         .def(
             "replace",
-            [](wire::HostDriver& driver, std::size_t index, const nb::object& host, std::int64_t start) {
+            [](wire::HostDriver& driver, std::size_t index, const nb::object& host, wire::Nanoseconds start) {
                 driver.replace(index, guest_of(host), start);
             },
             nb::arg("index"), nb::arg("host"), nb::arg("start_ns"),

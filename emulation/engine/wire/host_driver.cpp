@@ -24,10 +24,10 @@ namespace railyard::wire {
 namespace {
 
 constexpr std::size_t kReceivedAtOnce = 32;  // most frames received from a host's ring at a time
-constexpr std::int64_t kLeastRest = 50'000;  // nanoseconds; a shorter rest costs more than it saves
+constexpr Nanoseconds kLeastRest = std::chrono::microseconds(50);  // a shorter rest costs more than it saves
 constexpr int kMostEmpty = 64;  // polls in a row without an event, after which the driver blocks in epoll
 constexpr std::uint64_t kWatched = std::uint64_t{1} << 63;  // marks events of watched descriptors
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr Nanoseconds kSecond = std::chrono::seconds(1);
 
 // Return the MTU of the interface to which a raw socket is bound.
 unsigned mtu_of(int fd) {
@@ -47,10 +47,9 @@ bool is_data(const Frame& frame) {
            ((frame.data()[ETH_HLEN] & 1) != 0 || (frame.data()[ETH_HLEN + 1] & 0xC0) != 0x40);
 }
 
-// Call epoll_wait with a timeout in nanoseconds.
-int wait_events(int epoll, epoll_event* events, int most, std::int64_t nanoseconds) {
-    const timespec timeout{static_cast<time_t>(nanoseconds / kSecond),
-                           static_cast<long>(nanoseconds % kSecond)};
+// Call epoll_wait with a timeout.
+int wait_events(int epoll, epoll_event* events, int most, Nanoseconds most_time) {
+    const timespec timeout = to_timespec(most_time);
 #ifdef SYS_epoll_pwait2
     static bool missing = false;  // before Linux 5.11
     if (!missing) {
@@ -65,25 +64,26 @@ int wait_events(int epoll, epoll_event* events, int most, std::int64_t nanosecon
 }
 
 // Sleep until a time; return false if a signal came first.
-bool sleep_until(std::int64_t time) {
-    const timespec at{static_cast<time_t>(time / kSecond), static_cast<long>(time % kSecond)};
+bool sleep_until(Nanoseconds time) {
+    const timespec at = to_timespec(time);
     return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) != EINTR;
 }
 
 }  // namespace
 
-Time DilatedClock::picoseconds(std::int64_t now) const {
-    const __int128 passed = (static_cast<__int128>(now) - start) * 1000;
+Time DilatedClock::picoseconds(Nanoseconds now) const {
+    const __int128 passed = (static_cast<__int128>(now.count()) - start.count()) * 1000;
     return static_cast<Time>(passed >= 0 ? passed / dilation : -((-passed + dilation - 1) / dilation));
 }
 
-std::int64_t DilatedClock::nanoseconds(Time time) const {
+Nanoseconds DilatedClock::nanoseconds(Time time) const {
     const __int128 product = static_cast<__int128>(time) * dilation;
     const __int128 passed = product >= 0 ? (product + 999) / 1000 : -(-product / 1000);
-    return static_cast<std::int64_t>(std::min<__int128>(start + passed, kNoTime));
+    return Nanoseconds(
+        static_cast<std::int64_t>(std::min<__int128>(start.count() + passed, kNoTime.count())));
 }
 
-HostDriver::HostDriver(double rate_bps, std::int64_t dilation, Time bin, std::int64_t note)
+HostDriver::HostDriver(double rate_bps, std::int64_t dilation, Time bin, Nanoseconds note)
     : ns_per_byte_(8e9 / rate_bps),
       bin_(bin),
       note_(note),
@@ -108,7 +108,7 @@ std::size_t HostDriver::add(Attachment attachment, int fd, std::int64_t* arrived
     }));
     next_.push_back(kNoTime);
     const double longest = static_cast<double>(ETH_HLEN + mtu) * ns_per_byte_;
-    most_rest_ = std::max(most_rest_, static_cast<std::int64_t>(longest));
+    most_rest_ = std::max(most_rest_, Nanoseconds(static_cast<std::int64_t>(longest)));
     ready_.resize(ready_.size() + 1);
     const std::size_t index = hosts_.size() - 1;
     epoll_event event{};
@@ -134,7 +134,7 @@ void HostDriver::listen(std::size_t index, bool on) {
     hosts_[index]->listens = on;
 }
 
-void HostDriver::go(std::int64_t start) {
+void HostDriver::go(Nanoseconds start) {
     for (std::future<void>& ring : opening_) ring.get();
     opening_.clear();
     clock_.start = start;
@@ -144,7 +144,7 @@ void HostDriver::go(std::int64_t start) {
     }
 }
 
-void HostDriver::replace(std::size_t index, Attachment attachment, std::int64_t start) {
+void HostDriver::replace(std::size_t index, Attachment attachment, Nanoseconds start) {
     Host& host = *hosts_[index];
     host.pacer.clear(clock_nanoseconds());
     std::swap(host.attachment, attachment);
@@ -162,32 +162,32 @@ void HostDriver::reroute(std::size_t index, const Routes& routes) {
     at_ = index;
     consult(host, kNoTime,
             [&](Application&, Time now, Actions& actions) { participant->on_reroute(routes, now, actions); });
-    next_[index] = 0;
+    next_[index] = {};
 }
 
 void HostDriver::act(std::size_t index, const std::function<void(Actions&)>& fill) {
     at_ = index;
     consult(*hosts_[index], kNoTime, [&](Application&, Time, Actions& actions) { fill(actions); });
-    next_[index] = 0;
+    next_[index] = {};
 }
 
 void HostDriver::stop() {
-    const std::int64_t now = clock_nanoseconds();
+    const Nanoseconds now = clock_nanoseconds();
     for (const auto& host : hosts_) host->pacer.stop(now);
 }
 
 // Call a host's application for an event, and queue the frames of its actions. `since`: earliest time at
 // which the event may have happened.
 template <typename Event>
-void HostDriver::consult(Host& host, std::int64_t since, const Event& event) {
+void HostDriver::consult(Host& host, Nanoseconds since, const Event& event) {
     Actions actions(pool_, std::move(room_));
     host.consulted = true;
     event(*host.attachment.application, clock_.picoseconds(clock_nanoseconds()), actions);
-    const std::int64_t now = clock_nanoseconds();
+    const Nanoseconds now = clock_nanoseconds();
     for (Actions::Departure& departure : actions.departures)
         host.pacer.add(std::move(departure.frame), departure.vl, now, std::min(since, now));
     host.deadline = actions.deadline ? clock_.nanoseconds(*actions.deadline) : kNoTime;
-    if (note_ > 0) host.note_at = host.noted + note_;
+    if (note_ > Nanoseconds(0)) host.note_at = host.noted + note_;
     actions.departures.clear();
     room_ = std::move(actions.departures);
 }
@@ -197,7 +197,7 @@ void HostDriver::consult(Host& host, std::int64_t since, const Event& event) {
 void HostDriver::receive() {
     for (const std::size_t index : arrived_) {
         Host& host = *hosts_[index];
-        next_[index] = 0;
+        next_[index] = {};
         ++counts_.receives;
         ReceiveRing::Received received{};
         for (std::size_t i = 0; i < kReceivedAtOnce && host.ring.peek(received); ++i) {
@@ -233,17 +233,17 @@ void HostDriver::receive(Host& host, FrameHandle frame) {
 }
 
 // Return the time between two polls for frames, a power of two; 0: the driver does not rest.
-std::int64_t HostDriver::resting(std::int64_t now) const {
-    if (rest_share_ <= 0 || now <= clock_.start) return 0;
-    const std::int64_t run = std::max(now - clock_.start, least_run_);
-    const auto share = static_cast<std::int64_t>(rest_share_ * static_cast<double>(run));
-    const std::int64_t most = std::min(share, most_rest_);
-    return most < kLeastRest ? 0
-                             : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
+Nanoseconds HostDriver::resting(Nanoseconds now) const {
+    if (rest_share_ <= 0 || now <= clock_.start) return {};
+    const Nanoseconds run = std::max(now - clock_.start, least_run_);
+    const Nanoseconds share(static_cast<std::int64_t>(rest_share_ * static_cast<double>(run.count())));
+    const Nanoseconds most = std::min(share, most_rest_);
+    if (most < kLeastRest) return {};
+    return Nanoseconds(std::bit_floor(static_cast<std::uint64_t>(most.count())));
 }
 
 // Poll for events with epoll, and wait for up to `nanoseconds`; return false if a signal came first.
-bool HostDriver::wait_for_events(std::int64_t nanoseconds) {
+bool HostDriver::wait_for_events(Nanoseconds nanoseconds) {
     ++counts_.waits;
     const int count = wait_events(epoll_, ready_.data(), static_cast<int>(ready_.size()), nanoseconds);
     if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "epoll");
@@ -268,20 +268,20 @@ void HostDriver::look() {
 }
 
 bool HostDriver::wait() {
-    std::int64_t now = clock_nanoseconds();
-    std::int64_t until = now + kSecond;
-    for (const std::int64_t next : next_) until = std::min(until, next);
-    const std::int64_t rest = resting(now);
-    for (int empty = 0; rest > 0 && empty < kMostEmpty; ++empty) {
+    Nanoseconds now = clock_nanoseconds();
+    Nanoseconds until = now + kSecond;
+    for (const Nanoseconds next : next_) until = std::min(until, next);
+    const Nanoseconds rest = resting(now);
+    for (int empty = 0; rest > Nanoseconds(0) && empty < kMostEmpty; ++empty) {
         // Wake at a multiple of the rest, to which the pacers of all hosts round their times, too.
-        const std::int64_t end = (looked_ / rest + 1) * rest;
+        const Nanoseconds end = (looked_ / rest + 1) * rest;
         if (end > now && !sleep_until(end)) return false;
         since_ = looked_;
         looked_ = now = clock_nanoseconds();
         look();
         if (!arrived_.empty() || !readable_.empty() || until <= now) return true;
     }
-    const bool quiet = wait_for_events(std::max<std::int64_t>(0, until - now));
+    const bool quiet = wait_for_events(std::max(Nanoseconds(0), until - now));
     since_ = looked_ = clock_nanoseconds();
     return quiet;
 }
@@ -290,7 +290,7 @@ HostDriver::Turn HostDriver::serve() {
     Turn turn;
     std::swap(turn.readable, readable_);
     receive();
-    const std::int64_t now = clock_nanoseconds();
+    const Nanoseconds now = clock_nanoseconds();
     for (unsigned stage = 0; stage < Pacer::kStages; ++stage)
         for (std::size_t index = 0; index < hosts_.size(); ++index)
             if (next_[index] <= now) hosts_[index]->pacer.prefetch(stage);
@@ -299,7 +299,7 @@ HostDriver::Turn HostDriver::serve() {
     return turn;
 }
 
-void HostDriver::serve(std::size_t index, std::int64_t now, Turn& turn) {
+void HostDriver::serve(std::size_t index, Nanoseconds now, Turn& turn) {
     Host& host = *hosts_[index];
     at_ = index;
     if (now >= host.begins) {

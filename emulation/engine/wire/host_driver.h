@@ -24,10 +24,11 @@ namespace railyard::wire {
 
 // Scenario time since `start` (nanoseconds of CLOCK_MONOTONIC); a second of it takes `dilation` real seconds.
 struct DilatedClock {
-    std::int64_t start = kNoTime, dilation = 1;
+    Nanoseconds start = kNoTime;
+    std::int64_t dilation = 1;
 
-    [[nodiscard]] Time picoseconds(std::int64_t now) const;
-    [[nodiscard]] std::int64_t nanoseconds(
+    [[nodiscard]] Time picoseconds(Nanoseconds now) const;
+    [[nodiscard]] Nanoseconds nanoseconds(
         Time time) const;  // earliest real time at which picoseconds() >= `time`
 };
 
@@ -44,7 +45,7 @@ class HostDriver {
     // Args: rate_bps: rate of each host in real bits per second. dilation: of the clock. bin: width of the
     // bins of arrived bytes, picoseconds of scenario time. note: if positive, serve() reports each active
     // host in Turn::noted, at most once in `note` nanoseconds.
-    HostDriver(double rate_bps, std::int64_t dilation, Time bin, std::int64_t note);
+    HostDriver(double rate_bps, std::int64_t dilation, Time bin, Nanoseconds note);
     HostDriver(const HostDriver&) = delete;
     HostDriver& operator=(const HostDriver&) = delete;
     ~HostDriver();
@@ -61,14 +62,14 @@ class HostDriver {
     // Save turns by resting between two polls for frames: for up to `share` of the run's duration, and at
     // most for the transmission time of the longest frame. The duration counts as the time since go(), but at
     // least `least_run` nanoseconds. Lateness thus stays below `share` of the run, however long it will be.
-    void rest(double share, std::int64_t least_run) {
+    void rest(double share, Nanoseconds least_run) {
         rest_share_ = share;
         least_run_ = least_run;
     }
     // Let scenario time and all hosts begin at `start`.
-    void go(std::int64_t start);
+    void go(Nanoseconds start);
     // Replace a host's application by one that begins at `start`; frames waiting to be sent are dropped.
-    void replace(std::size_t index, Attachment attachment, std::int64_t start);
+    void replace(std::size_t index, Attachment attachment, Nanoseconds start);
     // Tell a host of changed routes.
     void reroute(std::size_t index, const Routes& routes);
     // Carry out the actions that `fill` adds for a host: its agent acts without a frame or deadline.
@@ -101,8 +102,8 @@ class HostDriver {
         std::int64_t* arrived;
         ReceiveRing ring;
         Pacer pacer;
-        std::int64_t begins = kNoTime, deadline = kNoTime;
-        std::int64_t noted = 0, note_at = kNoTime;
+        Nanoseconds begins = kNoTime, deadline = kNoTime;
+        Nanoseconds noted{}, note_at = kNoTime;
         bool listens = false;    // the host has begun and takes frames
         bool asked = true;       // the host has not been reported as ended
         bool consulted = false;  // the host had an event since the last call of attachment.ended()
@@ -114,33 +115,33 @@ class HostDriver {
     };
 
     template <typename Event>
-    void consult(Host& host, std::int64_t since, const Event& event);
+    void consult(Host& host, Nanoseconds since, const Event& event);
     void receive();
     void receive(Host& host, FrameHandle frame);
-    [[nodiscard]] std::int64_t resting(std::int64_t now) const;
+    [[nodiscard]] Nanoseconds resting(Nanoseconds now) const;
     void look();
-    bool wait_for_events(std::int64_t nanoseconds);
-    void serve(std::size_t index, std::int64_t now, Turn& turn);
+    bool wait_for_events(Nanoseconds nanoseconds);
+    void serve(std::size_t index, Nanoseconds now, Turn& turn);
     void listen(std::size_t index, bool on);
 
     double ns_per_byte_;
     Time bin_;
-    std::int64_t note_;
+    Nanoseconds note_;
     DilatedClock clock_;
     FramePool pool_;
     std::vector<Actions::Departure> room_;
     std::vector<std::unique_ptr<Host>> hosts_;
     std::vector<std::future<void>> opening_;  // rings being opened
-    std::vector<std::int64_t> next_;          // by host, time of its next event; 0: now
+    std::vector<Nanoseconds> next_;           // by host, time of its next event; 0: now
     std::vector<epoll_event> ready_;
     std::vector<pollfd> watched_;
     std::vector<std::size_t> arrived_;  // hosts with frames in their rings
     std::vector<int> readable_;         // watched descriptors
     std::vector<Arrival> arrivals_;     // frames taken from the rings
     double rest_share_ = 0;
-    std::int64_t most_rest_ = 0, least_run_ = 0;
-    std::int64_t looked_ = 0;  // time of the last poll for frames
-    std::int64_t since_ = 0;   // time of the poll before it: frames found now arrived later
+    Nanoseconds most_rest_{}, least_run_{};
+    Nanoseconds looked_{};  // time of the last poll for frames
+    Nanoseconds since_{};   // time of the poll before it: frames found now arrived later
     int epoll_;
     std::size_t at_ = 0;
     DriverCounts counts_;

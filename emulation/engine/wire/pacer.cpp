@@ -16,7 +16,8 @@ namespace railyard::wire {
 namespace {
 
 constexpr std::size_t kMessagesAtOnce = 32;
-constexpr std::int64_t kAgain = 500'000;  // nanoseconds to the next attempt after the kernel had no room
+// Time to the next attempt after the kernel had no room.
+constexpr Nanoseconds kAgain = std::chrono::microseconds(500);
 constexpr int kGrains = 16;               // a frame may be late by 1/kGrains of its slot
 constexpr std::size_t kFetchedLines = 8;  // lines of a payload to prefetch; the processor prefetches the rest
 
@@ -24,44 +25,41 @@ bool is_response(Vl vl) { return vl == Vl(2) || vl == Vl(3); }
 
 }  // namespace
 
-void Pacer::add(FrameHandle frame, Vl vl, std::int64_t now, std::int64_t since) {
-    std::int64_t lag = 0;
-    if (begun_ < 0) {
-        lag = std::max<std::int64_t>(0, now - std::max(static_cast<std::int64_t>(slot_), since));
+void Pacer::add(FrameHandle frame, Vl vl, Nanoseconds now, Nanoseconds since) {
+    Nanoseconds lag{};
+    if (!waits()) {
+        lag = std::max(Nanoseconds(0), now - std::max(slot(), since));
         begun_ = now;
-        slot_ = std::max(slot_, static_cast<double>(now));
+        slot_ = std::max(slot_, static_cast<double>(now.count()));
     }
     (is_response(vl) ? responses_ : data_).push_back({std::move(frame), now, lag});
 }
 
-void Pacer::clear(std::int64_t now) {
+void Pacer::clear(Nanoseconds now) {
     stop(now);
     responses_.clear();
     data_.clear();
 }
 
-void Pacer::stop(std::int64_t now) {
-    if (begun_ >= 0) pace_.offered += static_cast<double>(now - begun_) / ns_per_byte_;
-    begun_ = -1;
+void Pacer::stop(Nanoseconds now) {
+    if (waits()) pace_.offered += static_cast<double>((now - begun_).count()) / ns_per_byte_;
+    begun_ = Nanoseconds(-1);
 }
 
-std::int64_t Pacer::due() const {
-    return begun_ < 0 ? kNoTime : std::max(static_cast<std::int64_t>(slot_), again_);
-}
+Nanoseconds Pacer::due() const { return waits() ? std::max(slot(), again_) : kNoTime; }
 
-std::int64_t Pacer::wake(std::int64_t rest) const {
-    if (begun_ < 0) return kNoTime;
+Nanoseconds Pacer::wake(Nanoseconds rest) const {
+    if (!waits()) return kNoTime;
     const Frame& first = *(responses_.empty() ? data_[0] : responses_[0]).frame;
     // Round to powers of two, so that the times of hosts with frames of other sizes coincide, too.
     const auto part = static_cast<std::uint64_t>(slot_length(first) / kGrains);
-    const auto grain =
-        std::max(rest, static_cast<std::int64_t>(std::max<std::uint64_t>(1, std::bit_floor(part))));
-    return (due() + grain - 1) / grain * grain;
+    const auto grain = std::max(rest, Nanoseconds(std::max<std::uint64_t>(1, std::bit_floor(part))));
+    return (due() + grain - Nanoseconds(1)) / grain * grain;
 }
 
 void Pacer::prefetch(unsigned stage) const {
     if (stage == 0) return fetch_lines(this, (sizeof *this + 63) / 64);
-    if (begun_ < 0) return;
+    if (!waits()) return;
     const Waiting& first = responses_.empty() ? data_[0] : responses_[0];
     if (stage == 1) {
         fetch(&first);
@@ -77,14 +75,14 @@ void Pacer::prefetch(unsigned stage) const {
     }
 }
 
-void Pacer::send(int fd, std::int64_t now) {
+void Pacer::send(int fd, Nanoseconds now) {
     mmsghdr messages[kMessagesAtOnce];
     iovec pieces[kMessagesAtOnce][2];
     while (due() <= now) {
         const std::size_t most = std::min(kMessagesAtOnce, responses_.size() + data_.size());
         double slot = slot_;
         std::size_t count = 0;
-        for (; count < most && static_cast<std::int64_t>(slot) <= now; ++count) {  // as due() rounds
+        for (; count < most && static_cast<std::int64_t>(slot) <= now.count(); ++count) {  // as due() rounds
             Frame& frame = *at(count).frame;
             pieces[count][0] = {frame.data(), frame.stored};
             const bool whole = frame.stored == frame.length;
@@ -111,15 +109,15 @@ void Pacer::send(int fd, std::int64_t now) {
     }
 }
 
-void Pacer::sent(std::size_t count, std::int64_t now) {
+void Pacer::sent(std::size_t count, Nanoseconds now) {
     for (std::size_t i = 0; i < count; ++i) {
         const Waiting first = (responses_.empty() ? data_ : responses_).pop_front();
-        pace_.late.push_back(first.lag + now - std::max(static_cast<std::int64_t>(slot_), first.since));
-        pace_.waited.push_back(now - first.since);
+        pace_.late.push_back((first.lag + now - std::max(slot(), first.since)).count());
+        pace_.waited.push_back((now - first.since).count());
         pace_.sent += first.frame->length;
         slot_ += slot_length(*first.frame);
     }
-    if (empty()) stop(std::max(now, static_cast<std::int64_t>(slot_)));
+    if (empty()) stop(std::max(now, slot()));
 }
 
 }  // namespace railyard::wire

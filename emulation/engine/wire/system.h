@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <string>
@@ -13,10 +14,19 @@
 
 namespace railyard::wire {
 
-inline std::int64_t clock_nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
+// Real time, as opposed to the picoseconds of Time: since the clock's epoch, or a duration.
+using Nanoseconds = std::chrono::nanoseconds;
+
+inline Nanoseconds clock_nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
     timespec t{};
     clock_gettime(clock, &t);
-    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+    return std::chrono::seconds(t.tv_sec) + Nanoseconds(t.tv_nsec);
+}
+
+// Convert a time for system calls.
+inline timespec to_timespec(Nanoseconds time) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+    return {static_cast<time_t>(seconds.count()), static_cast<long>((time - seconds).count())};
 }
 
 // Throw std::system_error for the last system call unless `done`; `what` names the operation.

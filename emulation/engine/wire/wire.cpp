@@ -19,9 +19,9 @@ namespace railyard::wire {
 
 namespace {
 
-constexpr std::size_t kReceiveBatch = 64;         // frames received in a row from one port
-constexpr std::int64_t kMostPause = 2'000'000;    // nanoseconds
-constexpr std::int64_t kMostFrame = 500'000'000;  // most nanoseconds of processor time for a frame
+constexpr std::size_t kReceiveBatch = 64;  // frames received in a row from one port
+constexpr Nanoseconds kMostPause = std::chrono::milliseconds(2);
+constexpr Nanoseconds kMostFrame = std::chrono::milliseconds(500);  // most processor time for a frame
 constexpr unsigned kTimedCheckpoints = 16;       // the clock is read at every kTimedCheckpoints-th checkpoint
 constexpr Time kAgeingPeriod = 100'000'000'000;  // 100 ms
 constexpr Time kNoAgeing = std::numeric_limits<Time>::max();
@@ -42,7 +42,7 @@ Wire::~Wire() {
     for (const int fd : {events_, wake_, epoll_}) close(fd);
 }
 
-Time Wire::now() const { return (clock_nanoseconds() - zero_) * 1000; }
+Time Wire::now() const { return (clock_nanoseconds() - zero_).count() * 1000; }
 
 Index<Switch> Wire::add_switch(const std::string& name, Port cpu_port) {
     ports_.add_switch();
@@ -176,7 +176,7 @@ void Wire::run_frame(FrameHandle frame, Index<Switch> switch_index, Port port) {
 void Wire::checkpoint() {
     if (stopping_) throw std::runtime_error("a frame was at work when the switch stopped");
     if (checkpoints_++ % kTimedCheckpoints != 0) return;
-    const std::int64_t used = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    const Nanoseconds used = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     if (checkpoints_ == 1) frame_began_ = used;
     else if (used - frame_began_ > kMostFrame)
         throw std::runtime_error("a frame took more than 0.5 s of processor time, its copies included");
@@ -210,7 +210,7 @@ void Wire::forward(FrameHandle frame, Index<Switch> switch_index, Port number) {
 // Yield to threads that wait for the mutex. Mutexes are not fair: without a pause, this thread would lock
 // again before a waiting thread has woken up.
 void Wire::let_others_in() const {
-    const std::int64_t end = clock_nanoseconds() + kMostPause;
+    const Nanoseconds end = clock_nanoseconds() + kMostPause;
     while (mutex_.contended() && !stopping_ && clock_nanoseconds() < end) std::this_thread::yield();
 }
 

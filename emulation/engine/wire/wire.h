@@ -112,16 +112,16 @@ class Wire : public SwitchSet {
     void look_for_aged();
     void dump(const char* what, const WirePort& port, std::string_view frame);
 
-    std::int64_t zero_;
+    Nanoseconds zero_;
     Time now_ = 0;
     std::vector<WirePort*> dirty_;  // ports with frames to send
     std::vector<Index<Switch>> ageing_;
     Time next_ageing_ = std::numeric_limits<Time>::max();
     bool flushing_ = false;
-    std::size_t egress_left_ = 0;   // egress passes left in this flush
-    std::int64_t flush_began_ = 0;  // nanoseconds
-    unsigned checkpoints_ = 0;      // checkpoints of the current frame so far
-    std::int64_t frame_began_ = 0;  // nanoseconds of processor time at the current frame's first checkpoint
+    std::size_t egress_left_ = 0;  // egress passes left in this flush
+    Nanoseconds flush_began_{};
+    unsigned checkpoints_ = 0;   // checkpoints of the current frame so far
+    Nanoseconds frame_began_{};  // processor time at the current frame's first checkpoint
     Outputs out_, egress_out_;
     LinkWatch links_;
     int events_ = -1, wake_ = -1, epoll_ = -1;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kSendBatch = 64;     // most frames in a system call
 constexpr std::size_t kMostEgress = 1024;  // most egress passes before the control plane's turn
-constexpr std::int64_t kMostFlush =
-    5'000'000;  // most nanoseconds of egress passes while another thread waits
+// Most time of egress passes while another thread waits.
+constexpr Nanoseconds kMostFlush = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -36,7 +36,8 @@ void Wire::enqueue(WirePort& port, FrameHandle frame) {
         frame->phv->enqueued = now_;
         frame->phv->enqueue_depth = static_cast<std::uint32_t>(queue.size());
     }
-    if (port.ns_per_byte > 0 && port.idle()) port.slot_at = std::max(port.slot_at, zero_ + now_ / 1000);
+    if (port.ns_per_byte > 0 && port.idle())
+        port.slot_at = std::max(port.slot_at, zero_ + Nanoseconds(now_ / 1000));
     queue.push_back(std::move(frame));
     make_dirty(port);
 }
@@ -136,7 +137,8 @@ void Wire::sent(WirePort& port, std::size_t count) {
         const FrameHandle frame = port.ready.pop_front();
         port.stats.sent_bytes += frame->length;
         // Count from the slot, not from the current time: a late frame does not delay the next slot.
-        port.slot_at += static_cast<std::int64_t>(static_cast<double>(frame->length) * port.ns_per_byte);
+        port.slot_at +=
+            Nanoseconds(static_cast<std::int64_t>(static_cast<double>(frame->length) * port.ns_per_byte));
         if (port.out) port.out->write(frame->view());
         if (settings.dump_bytes > 0) dump("out", port, frame->view());
     }

@@ -14,6 +14,7 @@
 #include "index.h"
 #include "units.h"
 #include "wire/ports/packet_socket.h"
+#include "wire/system.h"
 
 namespace railyard {
 
@@ -46,9 +47,9 @@ struct WirePort {
     bool blocked = false;  // the kernel accepts no more frames until the socket is writable
     bool dirty = false;    // is in the Wire's list of ports with frames to send
     bool told_too_long = false;
-    bool waits = false;        // is in SlotTimer: its next frame waits for its slot
-    double ns_per_byte = 0;    // 0: no pacing
-    std::int64_t slot_at = 0;  // nanoseconds, earliest time at which the next frame may leave
+    bool waits = false;      // is in SlotTimer: its next frame waits for its slot
+    double ns_per_byte = 0;  // 0: no pacing
+    Nanoseconds slot_at{};   // earliest time at which the next frame may leave
     PacketSocket socket;
     std::array<Ring<FrameHandle>, kPriorities> queues;  // by priority
     Ring<FrameHandle> ready;                            // dequeued, after egress

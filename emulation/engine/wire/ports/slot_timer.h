@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -34,7 +33,7 @@ class SlotTimer {
     // Remove and return the ports whose slots have come.
     [[nodiscard]] std::vector<WirePort*> take_due() {
         clear_event(fd_);
-        const std::int64_t now = clock_nanoseconds();
+        const Nanoseconds now = clock_nanoseconds();
         std::vector<WirePort*> due;
         for (WirePort* const port : waiting_) {
             if (port->slot_at > now) continue;
@@ -49,10 +48,10 @@ class SlotTimer {
    private:
     void set() {
         if (waiting_.empty()) return;
-        std::int64_t first = std::numeric_limits<std::int64_t>::max();
+        Nanoseconds first = Nanoseconds::max();
         for (const WirePort* const port : waiting_) first = std::min(first, port->slot_at);
         itimerspec at{};
-        at.it_value = {first / 1'000'000'000, first % 1'000'000'000};
+        at.it_value = to_timespec(first);
         require(timerfd_settime(fd_, TFD_TIMER_ABSTIME, &at, nullptr) == 0, "a timer");
     }
 
