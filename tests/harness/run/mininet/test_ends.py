@@ -186,6 +186,8 @@ def test_without_what_it_takes(
         monkeypatch.setenv("PATH", programs)
         if mininet is not None:
             monkeypatch.setattr(mininet_machine, "_PLACE", mininet)
+            for name in [name for name in sys.modules if name.partition(".")[0] == "mininet"]:
+                monkeypatch.delitem(sys.modules, name)
         code, said, err = refused("run", file, *options(kind))
         assert (code, said) == (3, ""), err
         assert told in err
