@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check a demand for circuits, and trim or fill it to the number of ports of each Pod."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from controller.circuits.flow import Ints
@@ -17,20 +15,7 @@ def check_demand(demand: Ints, ports: int) -> None:
     The demand must be symmetric with a zero diagonal. Cross wiring realises every demand that passes this
     check.
     """
-    demand = check_matrix(demand)
-    if (apart := np.argwhere(demand != demand.T)).size:
-        i, j = apart[0]
-        raise PlanError(
-            f"the demand is {demand[i, j]} circuits from Pod {i} to Pod {j}, but {demand[j, i]} back",
-            remedy="ask for the same number in both directions: a circuit carries both",
-        )
-    if (own := np.flatnonzero(np.diagonal(demand))).size:
-        pod = own[0]
-        raise PlanError(
-            f"Pod {pod} asks for {demand[pod, pod]} circuits to itself",
-            remedy="set the diagonal to zero: traffic inside a Pod needs no circuit",
-        )
-    _check_rows(demand, ports, lambda pod: f"Pod {pod}", "ports to optical switches")
+    _check_ends(demand, ports, "Pod", "ports to optical switches")
 
 
 def check_matrix(demand: Ints) -> Ints:
@@ -58,32 +43,36 @@ def check_leaves(demand: Ints, links: int) -> Ints:
 
     The demand must be symmetric with a zero diagonal.
     """
+    return _check_ends(demand, links, "leaf", "links to spines")
+
+
+def _check_ends(demand: Ints, limit: int, end: str, what: str) -> Ints:
+    """Return a demand as int64; PlanError unless it is symmetric, has a zero diagonal and fits the limit.
+
+    `end` names a row in messages. Each end has `limit` ports or links, which `what` names.
+    """
     demand = check_matrix(demand)
     if (apart := np.argwhere(demand != demand.T)).size:
         i, j = apart[0]
         raise PlanError(
-            f"the demand is {demand[i, j]} from leaf {i} to leaf {j}, but {demand[j, i]} back",
-            remedy="ask for the same number in both directions",
+            f"the demand is {demand[i, j]} circuits from {end} {i} to {end} {j}, but {demand[j, i]} back",
+            remedy="ask for the same number in both directions: a circuit carries both",
         )
     if (own := np.flatnonzero(np.diagonal(demand))).size:
         raise PlanError(
-            f"leaf {own[0]} asks for {demand[own[0], own[0]]} circuits to itself",
-            remedy="set the diagonal to zero",
+            f"{end} {own[0]} asks for {demand[own[0], own[0]]} circuits to itself",
+            remedy=f"set the diagonal to zero: traffic inside a {end} needs no circuit",
         )
-    _check_rows(demand, links, lambda leaf: f"leaf {leaf}", "links to spines")
-    return demand
-
-
-def _check_rows(demand: Ints, limit: int, name: Callable[[int], str], what: str) -> None:
     sums = demand.sum(axis=1)
     over = np.flatnonzero(sums > limit)
     if over.size:
         worst = int(over[np.argmax(sums[over])])
         others = f", and {over.size - 1} other row{'s' * (over.size > 2)} too" if over.size > 1 else ""
         raise PlanError(
-            f"{name(worst)} asks for {sums[worst]} circuits, but has {limit} {what}",
+            f"{end} {worst} asks for {sums[worst]} circuits, but has {limit} {what}",
             remedy=f"lower row {worst} by {sums[worst] - limit}{others}",
         )
+    return demand
 
 
 def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:

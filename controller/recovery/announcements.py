@@ -20,7 +20,7 @@ from controller.paths.finder import PathFinder
 from controller.paths.permitted import permitted_tree
 from controller.paths.source_route import MAX_INSTRUCTIONS
 from controller.plan.entry import Path
-from controller.recovery.shared_schemes import SharedSchemes
+from controller.recovery.shared_schemes import SharedSchemes, hops_from
 from controller.schemes.scheme import Scheme
 from topologies import Link
 from topologies.model.computed_once import computed_once
@@ -112,10 +112,4 @@ def _relaying_neighbours(scheme: Scheme, node: str) -> Sequence[str]:
 @computed_once
 def _component(finder: PathFinder, node: str) -> frozenset[str]:
     """Return a node and all nodes joined to it by working links."""
-    reached, edge = {node}, [node]
-    while edge:
-        for neighbour in finder.neighbours(edge.pop()):
-            if neighbour not in reached:
-                reached.add(neighbour)
-                edge.append(neighbour)
-    return frozenset(reached)
+    return frozenset(hops_from(finder, node))

@@ -17,7 +17,7 @@ from controller.schemes.registry import scheme_of
 from controller.schemes.scheme import Scheme
 from topologies.model.computed_once import computed_once
 
-__all__ = ["SharedSchemes"]
+__all__ = ["SharedSchemes", "hops_from"]
 
 # Schemes that are kept; all are dropped when there are more.
 _MAX_SCHEMES = 64
@@ -74,7 +74,7 @@ class SharedSchemes:
         if link not in self._nearer:
             ends = self.plan.fabric.link(link)
             finder = PathFinder(self.plan.fabric, {*self.plan.failed, link})
-            first, second = (_hops_from(finder, end.node) for end in (ends.a, ends.b))
+            first, second = (hops_from(finder, end.node) for end in (ends.a, ends.b))
             self._nearer[link] = {
                 node: ends.a.node if node in first and first[node] <= second.get(node, inf) else ends.b.node
                 for node in {**first, **second}
@@ -123,7 +123,7 @@ class SharedSchemes:
         return tuple(path)
 
 
-def _hops_from(finder: PathFinder, node: str) -> dict[str, int]:
+def hops_from(finder: PathFinder, node: str) -> dict[str, int]:
     """Return the number of hops over working links from a node to every reachable node."""
     hops, edge = {node: 0}, deque([node])
     while edge:
