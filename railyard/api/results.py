@@ -168,7 +168,7 @@ class Result:
             TopologyError: The fabric has no link of this name.
         """
         names = {self.fabric.link(name).name for name in ([link] if isinstance(link, str) else link or ())}
-        return self._of(variant, links_of(self._recorded(), self.fabric, names))
+        return self._of(variant, links_of(self._recorded(variant), self.fabric, names))
 
     def nodes_over_time(self, variant: str | None = None) -> list[Record]:
         """Return samples of every node over time; the run needs `record=`.
@@ -177,7 +177,7 @@ class Result:
             Records of variant, time_us, node, sent_gbps and received_gbps (over all links of the node, since
             the last sample), max_queued_percent (of the longest queue, in receive buffers).
         """
-        return self._of(variant, nodes_of(self._recorded(), self.fabric))
+        return self._of(variant, nodes_of(self._recorded(variant), self.fabric))
 
     def queues_over_time(self, variant: str | None = None) -> list[Record]:
         """Return samples of a variant's deepest egress queues, at most 7, if the scenario names queues.
@@ -203,7 +203,7 @@ class Result:
             Records of variant, time_us, kind, text, node and count (of a rewrite or a notice), links (names
             of the links of a fault's target).
         """
-        return self._of(variant, events_of(self._recorded()))
+        return self._of(variant, events_of(self._recorded(variant)))
 
     def incidents(self, variant: str | None = None) -> list[Record]:
         """Return the reaction of each node to each fault: how the node learned of it, and its actions.
@@ -253,7 +253,8 @@ class Result:
         """Return all incidents with nodes and ranks, as the JSON of `railyard run --incidents`."""
         return incidents_json(self.scenario, self.runs)
 
-    def _recorded(self) -> Sequence[RunRecord]:
+    def _recorded(self, variant: str | None) -> Sequence[RunRecord]:
+        self._chosen(variant)  # refuses an unknown variant first
         if not self.records:
             raise ScenarioError(
                 "the run was not recorded, so it has no tables over time",
