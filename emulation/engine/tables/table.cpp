@@ -20,7 +20,8 @@ std::vector<std::uint64_t> prefix_mask(unsigned bits, int prefix) {
 
 Table::Table(const TableLayout& layout, std::shared_ptr<TableContent>& content, Profile* profile)
     : layout_(layout), content_(content), program_(layout.program), spec_(layout.spec), profile_(profile) {
-    for (const EntrySpec& entry : spec_.entries) insert(entry);
+    // As in BMv2, an initial entry that is refused, such as a second equal one, is left out.
+    for (const EntrySpec& entry : spec_.entries) static_cast<void>(insert(entry));
 }
 
 TableContent& Table::own() {

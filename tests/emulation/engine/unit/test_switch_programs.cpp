@@ -9,7 +9,7 @@ namespace {
 using unit::Running;
 
 TEST_F(Running, ASwitchWithoutAProgramDropsAll) {
-    sw = std::make_unique<Switch>("s", 510, pool, shares);
+    sw = std::make_unique<Switch>("s", Port(510), pool, shares);
     EXPECT_TRUE(process("frame").empty());
 }
 

@@ -43,7 +43,7 @@ TEST_F(Lpm, BitsBehindThePrefixDoNotCount) {
 TEST_F(Lpm, ErasingTheLastEntryOfALengthLeavesTheOtherLengths) {
     static_cast<void>(insert(0x0A000000, 8, 8));
     static_cast<void>(insert(0x0A010200, 24, 24));
-    EXPECT_EQ(one.table->erase({{{0x0A010200}, {}, 24}, {{1}, {}, 0}}, 0), Status::Ok);
+    EXPECT_EQ(one.table->erase({{{0x0A010200}, {}, 24}, {{1}, {}, 0}}, EntryPriority(0)), Status::Ok);
     EXPECT_EQ(one.find({0x0A010203, 1}), 8U);
     EXPECT_EQ(one.content->levels.size(), 1U);
 }

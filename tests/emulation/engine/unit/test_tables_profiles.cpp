@@ -139,7 +139,7 @@ TEST_F(Members, LookupsFollowEveryChange) {
     direct.parameters = {3};
     ASSERT_EQ(table.modify(direct), Status::Ok);
     EXPECT_EQ(taken(4), 33U);
-    ASSERT_EQ(table.erase(direct.match, 0), Status::Ok);
+    ASSERT_EQ(table.erase(direct.match, EntryPriority(0)), Status::Ok);
     direct.match[0].value = {5};  // takes the memory of the erased entry
     direct.parameters = {1};
     ASSERT_EQ(table.insert(direct), Status::Ok);
