@@ -224,7 +224,8 @@ void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time no
         deadline_ = std::min(deadline_, sender.due());
         return;
     }
-    const bool moved = sender.on_ack(fields.psn, fields.sack, now, fields.flags, fields.marks, fields.skipped);
+    const bool moved =
+        sender.on_ack(fields.psn, fields.sack, now, fields.flags, fields.marks, fields.skipped);
     if (fields.opcode == kOpcodeNack) {
         if (parameters_.go_back) sender.go_back(fields.nacked, now);
         else sender.on_trim(fields.nacked, now);

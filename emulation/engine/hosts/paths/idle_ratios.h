@@ -40,7 +40,7 @@ class IdleRatios {
     std::vector<PathTiming> timings_;
     Time ack_delay_;
     ByPath<Time> ratios_{0};
-    ByPath<Time> ahead_{0};                    // bytes of payload in flight
+    ByPath<Time> ahead_{0};                        // bytes of payload in flight
     std::array<Time, kMaxPathWindow> expected_{};  // by slot, expected round trip; 0: unknown
     std::array<Time, kMaxPathWindow> sizes_{};     // by slot, bytes of payload
     std::array<bool, kMaxPathWindow> asked_{};     // by slot, whether the frame asks for an acknowledgement

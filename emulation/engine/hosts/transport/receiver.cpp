@@ -62,7 +62,8 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
     const std::uint32_t apart = std::min((psn - newest_) & kPsnMask, (newest_ - psn) & kPsnMask);
     const bool uncovered = parameters_.window > kMapFrames && apart > kMapReach;
     newest_ = psn;
-    if (complete || uncovered || (flags & kAckNow) != 0 || unacknowledged_ >= parameters_.ack_every) ack_at = now;
+    if (complete || uncovered || (flags & kAckNow) != 0 || unacknowledged_ >= parameters_.ack_every)
+        ack_at = now;
     else if (unacknowledged_ == 1) ack_at = now + parameters_.ack_delay;
     return fresh ? Accepted::New : Accepted::Duplicate;
 }
@@ -89,9 +90,8 @@ std::uint32_t Receiver::skipped() const {
 
 bool Receiver::refuse(std::uint32_t psn, Time now, Actions& actions) {
     const std::uint32_t ahead = (psn - expected_) & kPsnMask;
-    const bool arrived =
-        ahead >= kHalf || (ahead > 0 && ahead <= std::max(parameters_.window, kMapFrames) &&
-                           received_.has(ahead - 1));
+    const bool arrived = ahead >= kHalf || (ahead > 0 && ahead <= std::max(parameters_.window, kMapFrames) &&
+                                            received_.has(ahead - 1));
     if (arrived) {
         acknowledge(now, actions);
         return false;
@@ -120,10 +120,10 @@ void Receiver::acknowledge(Time now, Actions& actions) {
     ack_at = kNever;
     ++acks;
     const std::uint32_t before = skipped();
-    actions.add(writer_.frame(actions.pool, lb, expected_, received_.map(before),
-                              std::exchange(echo_, std::uint8_t{0}), std::exchange(marks_, BucketSet{0}),
-                              before),
-                kVlResponse);
+    actions.add(
+        writer_.frame(actions.pool, lb, expected_, received_.map(before),
+                      std::exchange(echo_, std::uint8_t{0}), std::exchange(marks_, BucketSet{0}), before),
+        kVlResponse);
 }
 
 }  // namespace railyard

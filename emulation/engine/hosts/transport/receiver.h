@@ -68,8 +68,8 @@ class Receiver {
     // Newest PSN that asked for an acknowledgement while earlier frames were missing; acknowledged again once
     // they have arrived.
     std::optional<std::uint32_t> owed_;
-    FrameSet received_;      // numbers i of the received frames expected + 1 + i
-    std::uint32_t newest_;   // PSN of the frame that arrived last; the map of an acknowledgement ends there
+    FrameSet received_;     // numbers i of the received frames expected + 1 + i
+    std::uint32_t newest_;  // PSN of the frame that arrived last; the map of an acknowledgement ends there
     AckWriter writer_;
     std::optional<Spray> paths_;
 };

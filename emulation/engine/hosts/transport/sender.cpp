@@ -34,9 +34,9 @@ Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, 
       writer_(writer),
       payloads_(payloads) {
     if (parameters.congestion)
-        allowance_ = std::make_unique<Allowance>(parameters.congestion(), parameters.frame_bytes,
-                                                 parameters.credits ? parameters.initial_rto : kNever,
-                                                 last_slot_ + 1);
+        allowance_ =
+            std::make_unique<Allowance>(parameters.congestion(), parameters.frame_bytes,
+                                        parameters.credits ? parameters.initial_rto : kNever, last_slot_ + 1);
     if (parameters.credits) granted_ = static_cast<std::uint64_t>(parameters.credits->initial);
 }
 

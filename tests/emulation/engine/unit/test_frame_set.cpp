@@ -33,7 +33,8 @@ TEST_P(Sizes, EqualASetOfNumbersAfterRandomChanges) {
             }
             case 2: {
                 const std::uint64_t room = size - number;
-                const std::uint64_t map = random() & random() & (room < 64 ? (std::uint64_t{1} << room) - 1 : ~0ULL);
+                const std::uint64_t map =
+                    random() & random() & (room < 64 ? (std::uint64_t{1} << room) - 1 : ~0ULL);
                 bool news = false;
                 for (std::uint32_t bit = 0; bit < 64; ++bit)
                     if ((map >> bit & 1) != 0) news |= model.insert(number + bit).second;
