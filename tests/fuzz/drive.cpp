@@ -252,7 +252,7 @@ void Drive::copies() {
 
 // Reading changes nothing, and sees as many entries as there are.
 void Drive::look() {
-    switch_.next_ageing();
+    static_cast<void>(switch_.next_ageing());
     switch_.take_revived();
     for (std::size_t at = 0; at < switch_.table_count(); ++at) {
         Table& table = switch_.table(at);

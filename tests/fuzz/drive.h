@@ -50,7 +50,7 @@ class Drive {
     Time now_ = 0;
     GuidedFrame last_;
     std::vector<Output> waiting_;  // between ingress and egress
-    std::vector<std::vector<std::pair<std::vector<MatchValue>, int>>>
+    std::vector<std::vector<std::pair<std::vector<MatchValue>, EntryPriority>>>
         entered_;  // by table: matches and priorities
     std::uint64_t logged_ = 0;
     char read_ = 0;
