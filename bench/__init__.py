@@ -10,5 +10,6 @@ circuits  `python -m bench.circuits`: planning circuits, how fast and how few of
 page      `python -m bench.page`: the live page in Chromium, frames a second and memory
 peers     `python -m bench.peers`: the engine beside htsim, a permutation over a fat tree
 pod       `python -m bench.pod`: a UB-Mesh Pod whole, its boot, its memory, its packet-hops
+timing    not a measurement: wall clock and processor time of runs, for peers and uec
 uec       `python -m bench.uec`: the engine beside uet-htsim, a permutation under NSCC
 """

@@ -17,21 +17,18 @@ import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
+from resource import RUSAGE_CHILDREN
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from bench.timing import engine_times, timed
 from harness.formats.registry import read_files
 from harness.formats.written import write_imported
-from harness.run.boot import booted
-from harness.run.jobs.running import Jobs
 from harness.run.prepare import Prepared, prepare
-from harness.run.testbeds import Embedded
 from harness.scenario.loader import load
 
-__all__ = ["engine_seconds", "fat_tree", "htsim_seconds", "matrix", "packet_hops", "permutation", "ready_of"]
+__all__ = ["fat_tree", "htsim_seconds", "matrix", "packet_hops", "permutation", "ready_of"]
 
 PACKET_BYTES = 4_000
 GIGABITS, LATENCY_NS = 100, 1_000
@@ -89,20 +86,6 @@ def ready_of(folder: Path, radix: int, destinations: list[int], flow_bytes: int)
     return ready
 
 
-def engine_seconds(ready: Prepared) -> float:
-    """Return the processor seconds of the run; RuntimeError unless all flows have ended."""
-    testbed = Embedded().make(ready, max(1, ready.bound_ps // 48), SEED)
-    with booted(testbed, ready.plan):
-        jobs = Jobs(ready, testbed, SEED)
-        began = time.process_time()
-        jobs.begin()
-        testbed.run()
-        seconds = time.process_time() - began
-        if testbed.busy:
-            raise RuntimeError("flows of the engine have not ended")
-    return seconds
-
-
 def htsim_seconds(program: Path, folder: Path, destinations: list[int], flow_bytes: int) -> float:
     """Return the processor seconds of htsim's process; RuntimeError unless all flows have ended."""
     (folder / "htsim.cm").write_text(matrix(destinations, flow_bytes))
@@ -121,21 +104,21 @@ def htsim_seconds(program: Path, folder: Path, destinations: list[int], flow_byt
         "-o": folder / "htsim.log",
     }
     command = [str(program.resolve()), *(str(word) for pair in options.items() for word in pair)]
-    before = _children_seconds()
-    # The program writes a file idmap.txt where it runs.
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    seconds = _children_seconds() - before
+    done: subprocess.CompletedProcess[str] | None = None
+
+    def run() -> None:
+        nonlocal done
+        # The program writes a file idmap.txt where it runs.
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+    _, seconds = timed(run, RUSAGE_CHILDREN)
+    assert done is not None
     ended = done.stdout.count(" finished at ")
     if done.returncode != 0 or ended != len(destinations):
         raise RuntimeError(
             f"{program}: exit code {done.returncode}, {ended} of {len(destinations)} flows ended"
         )
     return seconds
-
-
-def _children_seconds() -> float:
-    used = getrusage(RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _figures(seconds: list[float], hops: int) -> dict[str, float]:
@@ -169,7 +152,7 @@ def main() -> None:
         folder = Path(name)
         ready = ready_of(folder, given.radix, destinations, given.flow_bytes)
         for _ in range(given.rounds):  # in turn, so that a noisy machine is noisy for both
-            engine.append(engine_seconds(ready))
+            engine.append(engine_times(ready)[1])
             if program is not None:
                 whole, least = (
                     htsim_seconds(program, folder, destinations, flow_bytes)

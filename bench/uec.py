@@ -15,31 +15,23 @@ import argparse
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from resource import RUSAGE_CHILDREN
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from bench.timing import Times, engine_times, timed
 from harness.formats.htsim_plan import read_plan
 from harness.formats.written import write_imported
-from harness.run.boot import booted
-from harness.run.jobs.running import Jobs
 from harness.run.prepare import Prepared, prepare
-from harness.run.testbeds import Embedded
 from harness.scenario.loader import load
 
-__all__ = ["compare", "engine_times", "main", "ready_of"]
+__all__ = ["compare", "main", "ready_of"]
 
 PLAN, EXPERIMENT = "validate_uec_sender.txt", "Large permutation (1024 nodes)"
 # The experiment's matrix and options in the plan.
 MATRIX = "connection_matrices/perm_1024n_1024c_0u_2000000b.cm"
 OPTIONS = ("-sender_cc_only", "-end", "400", "-paths", "128")
-SEED = 1
-
-# Seconds of wall clock, and of processor time.
-Times = tuple[float, float]
 
 
 def ready_of(plan: Path, experiment: str, folder: Path) -> Prepared:
@@ -49,31 +41,6 @@ def ready_of(plan: Path, experiment: str, folder: Path) -> Prepared:
         raise ValueError(f"{plan} has no experiment {experiment!r}")
     (ready,) = prepare(*load(write_imported(imported, folder, plan.name)))
     return ready
-
-
-def _timed(work: Callable[[], None], who: int) -> Times:
-    def used() -> float:
-        usage = getrusage(who)
-        return usage.ru_utime + usage.ru_stime
-
-    began, before = time.perf_counter(), used()
-    work()
-    return time.perf_counter() - began, used() - before
-
-
-def engine_times(ready: Prepared, threads: int) -> Times:
-    """Return the times of data, agents and run; RuntimeError unless all flows have ended."""
-    testbed = Embedded(threads=threads).make(ready, max(1, ready.bound_ps // 48), SEED)
-
-    def run() -> None:
-        Jobs(ready, testbed, SEED).begin()
-        testbed.run()
-
-    with booted(testbed, ready.plan):
-        times = _timed(run, RUSAGE_SELF)
-        if testbed.busy:
-            raise RuntimeError("flows of the engine have not ended")
-    return times
 
 
 def uec_times(program: Path, folder: Path) -> Times:
@@ -86,7 +53,7 @@ def uec_times(program: Path, folder: Path) -> Times:
             done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
 
         done: subprocess.CompletedProcess[str] | None = None
-        times = _timed(run, RUSAGE_CHILDREN)
+        times = timed(run, RUSAGE_CHILDREN)
     assert done is not None
     ended = done.stdout.count(" finished at ")
     if done.returncode != 0 or ended != 1024:

@@ -3,12 +3,7 @@
 
 The process writes its answer to the file descriptor named in the request: {"values": [...]}, {"error": TEXT}
 or {"memory": true}. The output of the student's code is no part of the answer.
-
-A check starts many of these processes, and imports are most of what each costs: neither this file nor those
-that it imports use typing, pathlib, traceback or platform.
 """
-
-from __future__ import annotations
 
 import ctypes
 import json
@@ -16,17 +11,16 @@ import os
 import resource
 import signal
 import sys
+import traceback
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 # With `-I` Python does not search the folder of this file for modules.
-sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
+sys.path.insert(0, str(Path(__file__).parent))
 
 from walls import raise_walls  # type: ignore[import-not-found]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 # Longest call that an error quotes, in characters.
@@ -35,8 +29,6 @@ _SHOWN = 200
 
 def main() -> None:
     """Read the request, confine this process, call the student's function and write the answer."""
-    # Own modules are compiled once; nothing is written beside a student's files.
-    sys.dont_write_bytecode = True
     request = json.load(sys.stdin)
     answer = int(request["answer"])
     _end_with_parent()
@@ -111,8 +103,7 @@ def _shown(function: str, arguments: list[Any]) -> str:
 
 
 def _load(file: str) -> ModuleType:
-    name, _ = os.path.splitext(os.path.basename(file))  # noqa: PTH119, PTH122
-    spec = spec_from_file_location(name, file)
+    spec = spec_from_file_location(Path(file).stem, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} cannot be loaded as a Python file")
     module = module_from_spec(spec)
@@ -123,12 +114,7 @@ def _load(file: str) -> ModuleType:
 
 def _sentence(ex: BaseException, file: str, during: list[str]) -> str:
     """Return the exception in words, with the last line of the student's file in its traceback, and call."""
-    lines = []
-    frame = ex.__traceback__
-    while frame is not None:
-        if frame.tb_frame.f_code.co_filename == file:
-            lines.append(frame.tb_lineno)
-        frame = frame.tb_next
+    lines = [frame.lineno for frame in traceback.extract_tb(ex.__traceback__) if frame.filename == file]
     at = ex.lineno if isinstance(ex, SyntaxError) else lines[-1] if lines else None
     where = f" line {at}" if at else ""
     # The text of a SyntaxError repeats file and line.

@@ -7,9 +7,9 @@ linux/landlock.h.
 
 import ctypes
 import os
+import platform
 import stat
 import struct
-import sys
 from collections.abc import Sequence
 
 __all__ = ["confine_files", "confine_reads", "keeps_reads", "without_new_rights"]
@@ -47,12 +47,12 @@ def confine_reads(readable: Sequence[str]) -> bool:
 
 def keeps_reads() -> bool:
     """Return whether this machine's kernel can confine the reads of a process."""
-    return sys.platform == "linux" and _version(ctypes.CDLL(None)) >= 1
+    return platform.system() == "Linux" and _version(ctypes.CDLL(None)) >= 1
 
 
 def without_new_rights() -> ctypes.CDLL | None:
     """Set no_new_privs, required by seccomp and Landlock; return the C library, or None on failure."""
-    if sys.platform != "linux":
+    if platform.system() != "Linux":
         return None
     libc = ctypes.CDLL(None, use_errno=True)
     return libc if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 else None

@@ -94,8 +94,12 @@ def call_each(
 
     The output of the code is added to PRINTED in the scratch folder, up to 64 KiB.
 
-    `calls` has the arguments of each call. `limits` hold for all calls together. Temporary files are in
-    `scratch`.
+    Args:
+        file: The student's file.
+        function: Name of the function.
+        calls: Arguments of each call.
+        limits: Limits for all calls together.
+        scratch: Folder for temporary files.
 
     Raises:
         StudentError: The code raises an exception, exceeds a limit, ends without an answer, or returns a
@@ -126,7 +130,7 @@ def call_each(
             paths[0].write_text(json.dumps(request))
             with paths[0].open("rb") as given:
                 process = subprocess.Popen(
-                    [sys.executable, "-I", str(_CHILD)],
+                    [sys.executable, "-I", "-B", str(_CHILD)],
                     stdin=given,
                     stdout=out,
                     stderr=err,

@@ -4,37 +4,27 @@
 The numbers come from asm/unistd_64.h and asm-generic/unistd.h.
 """
 
+from typing import NamedTuple
+
 __all__ = ["ARCHITECTURES", "Architecture"]
 
 
-class Architecture:
+class Architecture(NamedTuple):
     """Numbers of an architecture's system calls.
 
     `audit` identifies the architecture to the kernel. Calls in `refused` are always refused; calls with an
     attribute of their own are refused for some arguments.
     """
 
-    def __init__(
-        self,
-        audit: int,
-        clone: int,
-        clone3: int,
-        socket: int,
-        socketpair: int,
-        connect: int,
-        prlimit: int,
-        seccomp: int,
-        refused: tuple[int, ...],
-    ) -> None:
-        self.audit = audit
-        self.clone = clone
-        self.clone3 = clone3
-        self.socket = socket
-        self.socketpair = socketpair
-        self.connect = connect
-        self.prlimit = prlimit
-        self.seccomp = seccomp
-        self.refused = refused
+    audit: int
+    clone: int
+    clone3: int
+    socket: int
+    socketpair: int
+    connect: int
+    prlimit: int
+    seccomp: int
+    refused: tuple[int, ...]
 
 
 # Name: number on x86-64, number on 64-bit Arm; 0 where the architecture has no such call.

@@ -10,9 +10,10 @@ and cannot be undone. The constants come from linux/seccomp.h and linux/filter.h
 import ctypes
 import errno
 import os
+import platform
+import socket
 import struct
 from collections.abc import Sequence
-from importlib import import_module
 
 # child.py and shell.py put this folder on sys.path first, so these modules are found without a package.
 from landlock import confine_files, without_new_rights  # type: ignore[import-not-found]
@@ -40,23 +41,21 @@ def raise_walls(readable: Sequence[str], *, connections: int | None = None) -> l
         connections: Descriptor of `connections.connections` in the parent, which carries out every connection
             of this process; None to refuse all sockets.
     """
-    # Few checks need sockets. Import them while every file can be read.
-    sockets = None if connections is None else import_module("socket")
     libc = without_new_rights()
     if libc is None:
         return []
     walls = []
     if confine_files(libc, readable):
         walls.append("landlock")
-    calls = ARCHITECTURES.get(os.uname().machine)
+    calls = ARCHITECTURES.get(platform.machine())
     if calls is None:
         return walls
-    if sockets is None:
+    if connections is None:
         return [*walls, "seccomp"] if _seccomp(libc, calls, _without_sockets(calls)) >= 0 else walls
-    with sockets.socket(fileno=connections) as parent:
+    with socket.socket(fileno=connections) as parent:
         listener = _seccomp(libc, calls, _with_listener(calls), _NEW_LISTENER)
         if listener >= 0:
-            sockets.send_fds(parent, [b"l"], [listener])
+            socket.send_fds(parent, [b"l"], [listener])
             os.close(listener)
             return [*walls, "seccomp", "listener"]
     # In a container that has a listener of its own, the kernel gives no second one.
@@ -104,7 +103,7 @@ def _seccomp(libc: ctypes.CDLL, calls: Architecture, sockets: Sequence[bytes], f
         _step(_RETURN, _KILL),
         _step(_LOAD, _NUMBER_AT),
     ]
-    if os.uname().machine == "x86_64":
+    if platform.machine() == "x86_64":
         filters += [_step(_ANY_BIT, _X32_BIT, 0, 1), _step(_RETURN, _KILL)]
     refuse = _step(_RETURN, _ERRNO | errno.EPERM)
     for number in calls.refused:

@@ -324,7 +324,7 @@ def test_numbers_of_system_calls_are_those_of_the_headers():
     from harness.lessons.confined.system_calls import _REFUSED, ARCHITECTURES
 
     own = ARCHITECTURES["x86_64"], ARCHITECTURES["aarch64"]
-    named = {name: tuple(getattr(calls, name) for calls in own) for name in [*vars(own[0])][1:-1]}
+    named = {name: tuple(getattr(calls, name) for calls in own) for name in own[0]._fields[1:-1]}
     for column, header in enumerate(headers):
         text = Path(header).read_text()
         numbers = {name: int(number) for name, number in re.findall(r"__NR(?:3264)?_(\w+)\s+(\d+)", text)}
