@@ -43,7 +43,7 @@ __all__ = [
 
 
 def refuse(option: str, message: str) -> NoReturn:
-    """Raise a usage error: `message` says what is wrong with an option or argument, and the remedy."""
+    """Raise a usage error. `message` names the wrong option or argument, the reason and the remedy."""
     raise typer.BadParameter(message, param_hint=option) from None
 
 

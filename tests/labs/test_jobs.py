@@ -37,7 +37,7 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture(scope="module", autouse=True)
 def same_draws() -> Iterator[None]:
-    """Share what becomes of drawn jobs: most tests give the same seed, and so draw the same jobs."""
+    """Simulate each set of jobs once in this module: most tests draw their jobs from the same seed."""
     module = checker._load(find_lab(LAB).folder / "check.py")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checker, "_load", lambda _: module)

@@ -77,7 +77,7 @@ def allocate_lanes(with_line: Lines, at: Location, fabric: Fabric, variant: Vari
 
 
 def _members(with_line: Lines, line: Location, job: JobSettings, fabric: Fabric) -> tuple[str, ...]:
-    """Return the members of a job, whose graph or collective is at `line` of the document."""
+    """Return the members of a job; `line` is the position of its graph or collective in the document."""
     graph = None if job.graph is None else read_graph(with_line, line, fabric, job)
     wanted = job.collective.members if graph is None else graph.members
     return with_line(line, members_of, fabric, wanted)

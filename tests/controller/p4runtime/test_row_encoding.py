@@ -40,7 +40,7 @@ def _message() -> p4i.P4Info:
 
 _MESSAGE = _message()
 _INFO, _OTHER = P4Info(_MESSAGE), P4Info(_MESSAGE)
-"""Two objects, so that what one remembers of rows does not enter the entries that the other encodes."""
+"""Two encoders: each keeps results, so one of them encodes rows and the other one single entries."""
 
 
 def _one_by_one(entries: Any) -> bytes:

@@ -30,7 +30,7 @@ def code(text: str) -> str:
 
 
 def without(pattern: str, text: str) -> str:
-    """Remove what matches a pattern, again and again: nested brackets from the inside out."""
+    """Remove all matches of a pattern until none is left, so that nested brackets go as well."""
     while (shorter := re.sub(pattern, "", text)) != text:
         text = shorter
     return text
