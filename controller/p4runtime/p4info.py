@@ -68,6 +68,7 @@ class P4Info:
             self._tables_by_id[table.id] = self._tables[info.preamble.name] = table
             self._tables[table.name] = table
         self._installing: dict[int, tuple[Entry, bytes]] = {}  # by id() of the entry
+        self._updates: dict[tuple[Kind, Entry], bytes] = {}
         self._blocks: dict[int, tuple[Block, SerialisedUpdates]] = {}  # by id() of the block
         self._counters = {counter.preamble.name: counter.preamble.id for counter in message.counters}
         self._counters |= {counter.preamble.alias: counter.preamble.id for counter in message.counters}
@@ -166,7 +167,7 @@ class P4Info:
     def _encode_tuple(self, block: tuple[Entry, ...], kind: Kind) -> SerialisedUpdates:
         """Return a block's updates; inserts are cached, as other nodes may have the same block object."""
         if kind != "insert":
-            return joined_updates([self.encode_update(kind, entry) for entry in block])
+            return joined_updates([self._cached_update(kind, entry) for entry in block])
         known = self._blocks.get(id(block))
         if known is None:
             if len(self._blocks) >= _MOST_BLOCKS:
@@ -184,9 +185,17 @@ class P4Info:
             known.clear()
         for entry in entries:
             if id(entry) not in known:
-                encoded = self.encode_update("modify" if entry.default else "insert", entry)
-                known[id(entry)] = entry, encoded
+                known[id(entry)] = entry, self._cached_update("modify" if entry.default else "insert", entry)
         return [known[id(entry)][1] for entry in entries]
+
+    def _cached_update(self, kind: Kind, entry: Entry) -> bytes:
+        """Return `encode_update`, cached: a change of circuits writes equal entries to many nodes."""
+        update = self._updates.get((kind, entry))
+        if update is None:
+            if len(self._updates) >= _MOST_ENTRIES:
+                self._updates.clear()
+            update = self._updates[kind, entry] = self.encode_update(kind, entry)
+        return update
 
     def _table(self, entry: Entry) -> TableEncoder:
         table = self._tables.get(entry.table)

@@ -114,6 +114,28 @@ TEST(Hash, HasTheCheckValuesOfItsAlgorithms) {
     EXPECT_FALSE(hash_algorithm("md5"));
 }
 
+// Check of reflected input, bit by bit: `polynomial` is reflected too.
+std::uint64_t by_bits(const std::uint8_t* data, std::size_t length, std::uint64_t polynomial, std::uint64_t initial) {
+    std::uint64_t value = initial;
+    for (std::size_t i = 0; i < length; ++i) {
+        value ^= data[i];
+        for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ ((value & 1U) != 0 ? polynomial : 0);
+    }
+    return value;
+}
+
+TEST(Hash, ChecksOfEveryLengthAreThoseOfSingleBits) {
+    std::vector<std::uint8_t> data(40);
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::uint8_t>(37 * i + 201);
+    for (std::size_t length = 0; length <= data.size(); ++length) {
+        EXPECT_EQ(hash(HashAlgorithm::Crc16, data.data(), length), by_bits(data.data(), length, 0xA001, 0));
+        EXPECT_EQ(hash(HashAlgorithm::Crc32, data.data(), length),
+                  ~by_bits(data.data(), length, 0xEDB88320, 0xFFFFFFFF) & 0xFFFFFFFF);
+        EXPECT_EQ(hash(HashAlgorithm::Crc64Custom, data.data(), length),
+                  by_bits(data.data(), length, std::uint64_t{0xD8} << 56, 0));
+    }
+}
+
 TEST(Hash, TheInternetChecksumIsTheExampleOfRfc1071) {
     const std::string bytes = hex("0001f203f4f5f6f7");
     EXPECT_EQ(hash(HashAlgorithm::Checksum16, reinterpret_cast<const std::uint8_t*>(bytes.data()), 8),
