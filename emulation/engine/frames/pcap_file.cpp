@@ -15,11 +15,9 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 PcapFile::PcapFile(const std::string& path) : file_(std::fopen(path.c_str(), "wbe")) {
     if (file_ == nullptr) throw std::system_error(errno, std::generic_category(), path);
     const std::uint32_t header[] = {kNanoseconds, 2 | 4 << 16, 0, 0, kSnapLength, kEthernet};
-    std::fwrite(header, sizeof header, 1, file_);
+    std::fwrite(header, sizeof header, 1, file_.get());
     flush();
 }
-
-PcapFile::~PcapFile() { std::fclose(file_); }
 
 void PcapFile::write(std::string_view frame) {
     timespec now{};
@@ -31,14 +29,14 @@ void PcapFile::write(std::string_view frame, std::int64_t nanoseconds) {
     const auto length = static_cast<std::uint32_t>(frame.size());
     const std::uint32_t header[] = {static_cast<std::uint32_t>(nanoseconds / kSecond),
                                     static_cast<std::uint32_t>(nanoseconds % kSecond), length, length};
-    std::fwrite(header, sizeof header, 1, file_);
-    std::fwrite(frame.data(), frame.size(), 1, file_);
+    std::fwrite(header, sizeof header, 1, file_.get());
+    std::fwrite(frame.data(), frame.size(), 1, file_.get());
     dirty_ = true;
 }
 
 void PcapFile::flush() {
     if (!dirty_) return;
-    std::fflush(file_);
+    std::fflush(file_.get());
     dirty_ = false;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,9 +14,6 @@ class PcapFile {
    public:
     // Create the file, and replace an existing file. std::system_error names the file.
     explicit PcapFile(const std::string& path);
-    PcapFile(const PcapFile&) = delete;
-    PcapFile& operator=(const PcapFile&) = delete;
-    ~PcapFile();
 
     void write(std::string_view frame);  // with the current real time
     void write(std::string_view frame, std::int64_t nanoseconds);
@@ -23,7 +21,11 @@ class PcapFile {
     void flush();
 
    private:
-    std::FILE* file_;
+    struct Close {
+        void operator()(std::FILE* file) const { std::fclose(file); }
+    };
+
+    std::unique_ptr<std::FILE, Close> file_;
     bool dirty_ = true;
 };
 

@@ -13,6 +13,7 @@
 #include <bit>
 #include <cerrno>
 #include <ctime>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -29,16 +30,17 @@ constexpr int kMostEmpty = 64;  // polls in a row without an event, after which 
 constexpr std::uint64_t kWatched = std::uint64_t{1} << 63;  // marks events of watched descriptors
 constexpr Nanoseconds kSecond = std::chrono::seconds(1);
 
-// Return the MTU of the interface to which a raw socket is bound.
-unsigned mtu_of(int fd) {
+// Return name and MTU of the interface to which a raw socket is bound.
+std::pair<std::string, unsigned> interface_of(int fd) {
     sockaddr_ll at{};
     socklen_t size = sizeof at;
     require(getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size) == 0, "the address of a raw socket");
     ifreq request{};
     request.ifr_ifindex = at.sll_ifindex;
     require(ioctl(fd, SIOCGIFNAME, &request) == 0, "the interface of a raw socket");
-    require(ioctl(fd, SIOCGIFMTU, &request) == 0, "the MTU of a raw socket's interface");
-    return static_cast<unsigned>(request.ifr_mtu);
+    std::string name = request.ifr_name;  // before ifr_mtu
+    require(ioctl(fd, SIOCGIFMTU, &request) == 0, "the MTU of interface " + name);
+    return {std::move(name), static_cast<unsigned>(request.ifr_mtu)};
 }
 
 // Return true for data frames: those on all VLs but 2 and 3. The VL is in the first two bytes of the LPH.
@@ -88,24 +90,21 @@ HostDriver::HostDriver(double rate_bps, std::int64_t dilation, Time bin, Nanosec
       bin_(bin),
       note_(note),
       clock_{kNoTime, dilation},
-      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-    require(epoll_ >= 0, "an event descriptor");
-}
+      epoll_(epoll_create1(EPOLL_CLOEXEC), "the epoll set of the hosts' sockets") {}
 
 HostDriver::~HostDriver() {
     // Return the applications' frames to the pool before it is destroyed.
     for (const auto& host : hosts_) host->attachment.application->detach();
-    close(epoll_);
 }
 
 std::size_t HostDriver::add(Attachment attachment, int fd, std::int64_t* arrived, std::size_t ring_bytes) {
-    const unsigned mtu = mtu_of(fd);
+    auto [name, mtu] = interface_of(fd);
     hosts_.push_back(std::make_unique<Host>(std::move(attachment), fd, arrived, ns_per_byte_));
     // Open rings in parallel: for each, the kernel waits for an RCU grace period, which concurrent calls
     // share.
-    opening_.push_back(std::async(std::launch::async, [ring = &hosts_.back()->ring, fd, mtu, ring_bytes] {
-        ring->open(fd, mtu, ring_bytes);
-    }));
+    opening_.push_back(
+        std::async(std::launch::async, [ring = &hosts_.back()->ring, name = std::move(name), fd, mtu = mtu,
+                                        ring_bytes] { ring->emplace(name, fd, mtu, ring_bytes); }));
     next_.push_back(kNoTime);
     const double longest = static_cast<double>(ETH_HLEN + mtu) * ns_per_byte_;
     most_rest_ = std::max(most_rest_, Nanoseconds(static_cast<std::int64_t>(longest)));
@@ -113,7 +112,7 @@ std::size_t HostDriver::add(Attachment attachment, int fd, std::int64_t* arrived
     const std::size_t index = hosts_.size() - 1;
     epoll_event event{};
     event.data.u64 = index;
-    require(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0, "epoll");
+    require(epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, fd, &event) == 0, "epoll");
     return index;
 }
 
@@ -121,7 +120,7 @@ void HostDriver::watch(int fd) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = kWatched | static_cast<std::uint64_t>(fd);
-    require(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0, "epoll");
+    require(epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, fd, &event) == 0, "epoll");
     ready_.resize(ready_.size() + 1);
     watched_.push_back({fd, POLLIN, 0});
 }
@@ -130,7 +129,7 @@ void HostDriver::listen(std::size_t index, bool on) {
     epoll_event event{};
     event.events = on ? EPOLLIN : 0U;
     event.data.u64 = index;
-    require(epoll_ctl(epoll_, EPOLL_CTL_MOD, hosts_[index]->fd, &event) == 0, "epoll");
+    require(epoll_ctl(epoll_.number(), EPOLL_CTL_MOD, hosts_[index]->fd, &event) == 0, "epoll");
     hosts_[index]->listens = on;
 }
 
@@ -200,9 +199,9 @@ void HostDriver::receive() {
         next_[index] = {};
         ++counts_.receives;
         ReceiveRing::Received received{};
-        for (std::size_t i = 0; i < kReceivedAtOnce && host.ring.peek(received); ++i) {
+        for (std::size_t i = 0; i < kReceivedAtOnce && host.ring->peek(received); ++i) {
             FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
-            host.ring.release();
+            host.ring->release();
             arrivals_.push_back({index, std::move(frame)});
         }
     }
@@ -245,7 +244,8 @@ Nanoseconds HostDriver::resting(Nanoseconds now) const {
 // Poll for events with epoll, and wait for up to `nanoseconds`; return false if a signal came first.
 bool HostDriver::wait_for_events(Nanoseconds nanoseconds) {
     ++counts_.waits;
-    const int count = wait_events(epoll_, ready_.data(), static_cast<int>(ready_.size()), nanoseconds);
+    const int count =
+        wait_events(epoll_.number(), ready_.data(), static_cast<int>(ready_.size()), nanoseconds);
     if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "epoll");
     for (int i = 0; i < count; ++i) {
         const std::uint64_t token = ready_[static_cast<std::size_t>(i)].data.u64;
@@ -262,9 +262,9 @@ void HostDriver::look() {
     if (poll(watched_.data(), watched_.size(), 0) > 0)
         for (const pollfd& each : watched_)
             if (each.revents != 0) readable_.push_back(each.fd);
-    for (const auto& host : hosts_) fetch(host->ring.next());
+    for (const auto& host : hosts_) fetch(host->ring->next());
     for (std::size_t index = 0; index < hosts_.size(); ++index)
-        if (hosts_[index]->listens && hosts_[index]->ring.filled()) arrived_.push_back(index);
+        if (hosts_[index]->listens && hosts_[index]->ring->filled()) arrived_.push_back(index);
 }
 
 bool HostDriver::wait() {

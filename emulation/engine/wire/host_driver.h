@@ -11,12 +11,14 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "frames/frame.h"
 #include "hosts/agent.h"
 #include "network/links/application.h"
+#include "wire/descriptor.h"
 #include "wire/pacer.h"
 #include "wire/receive_ring.h"
 
@@ -98,9 +100,9 @@ class HostDriver {
         Host(Attachment g, int f, std::int64_t* a, double ns_per_byte)
             : attachment(std::move(g)), fd(f), arrived(a), pacer(ns_per_byte) {}
         Attachment attachment;
-        int fd;
+        int fd;  // the caller of add() owns it
         std::int64_t* arrived;
-        ReceiveRing ring;
+        std::optional<ReceiveRing> ring;  // from go() on
         Pacer pacer;
         Nanoseconds begins = kNoTime, deadline = kNoTime;
         Nanoseconds noted{}, note_at = kNoTime;
@@ -142,7 +144,7 @@ class HostDriver {
     Nanoseconds most_rest_{}, least_run_{};
     Nanoseconds looked_{};  // time of the last poll for frames
     Nanoseconds since_{};   // time of the poll before it: frames found now arrived later
-    int epoll_;
+    Descriptor epoll_;
     std::size_t at_ = 0;
     DriverCounts counts_;
 };

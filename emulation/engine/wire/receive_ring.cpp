@@ -3,12 +3,10 @@
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "wire/system.h"
 
@@ -23,10 +21,9 @@ constexpr std::size_t kBlock = 1 << 16;
 
 }  // namespace
 
-void ReceiveRing::open(int fd, unsigned mtu, std::size_t bytes) {
-    close();
-    set_packet_option(fd, PACKET_VERSION, static_cast<int>(TPACKET_V2), "PACKET_VERSION");
-    set_packet_option(fd, PACKET_RESERVE, static_cast<unsigned>(kTag), "PACKET_RESERVE");
+ReceiveRing::ReceiveRing(const std::string& name, int fd, unsigned mtu, std::size_t bytes) {
+    set_packet_option(fd, PACKET_VERSION, static_cast<int>(TPACKET_V2), name + ": PACKET_VERSION");
+    set_packet_option(fd, PACKET_RESERVE, static_cast<unsigned>(kTag), name + ": PACKET_RESERVE");
     // The kernel writes the frame after its own header, the address and the reserve, 16-byte aligned.
     const std::size_t slot =
         TPACKET_ALIGN(TPACKET2_HDRLEN) + 32 + kTag + ETH_HLEN + 2 * kTag + std::size_t{mtu};
@@ -41,16 +38,11 @@ void ReceiveRing::open(int fd, unsigned mtu, std::size_t bytes) {
     request.tp_block_nr = blocks_;
     request.tp_frame_size = static_cast<unsigned>(slot_bytes_);
     request.tp_frame_nr = blocks_ * slots_a_block_;
-    set_packet_option(fd, PACKET_RX_RING, request, "the receive ring of a raw socket");
-    ring_bytes_ = block_bytes_ * blocks_;
-    void* mapped = mmap(nullptr, ring_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    require(mapped != MAP_FAILED, "mapping the receive ring of a raw socket");
-    ring_ = static_cast<std::uint8_t*>(mapped);
-    block_ = in_block_ = 0;
-}
-
-void ReceiveRing::close() {
-    if (ring_ != nullptr) munmap(std::exchange(ring_, nullptr), ring_bytes_);
+    set_packet_option(fd, PACKET_RX_RING, request, name + ": the receive ring of a raw socket");
+    const std::size_t ring_bytes = block_bytes_ * blocks_;
+    void* mapped = mmap(nullptr, ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    require(mapped != MAP_FAILED, name + ": mapping the receive ring of a raw socket");
+    ring_ = {static_cast<std::uint8_t*>(mapped), Unmap{ring_bytes}};
 }
 
 bool ReceiveRing::peek(Received& received) {

@@ -3,26 +3,24 @@
 #pragma once
 
 #include <linux/if_packet.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 
 namespace railyard::wire {
 
 class ReceiveRing {
    public:
-    ReceiveRing() = default;
-    ReceiveRing(const ReceiveRing&) = delete;
-    ReceiveRing& operator=(const ReceiveRing&) = delete;
-    ~ReceiveRing() { close(); }
-
     // Give a raw socket a ring for frames of up to `mtu` bytes after their Ethernet header and VLAN tags. The
     // ring has about `bytes` of unswappable memory, but at least 64 frames. Frames already waiting in the
-    // socket are lost. The caller must keep the socket open. std::system_error tells what failed.
-    void open(int fd, unsigned mtu, std::size_t bytes);
-    void close();
+    // socket are lost. The caller must keep the socket open. std::system_error, which begins with `name`,
+    // tells what failed.
+    ReceiveRing(const std::string& name, int fd, unsigned mtu, std::size_t bytes);
 
     struct Received {
         std::string_view frame;  // with its VLAN tag
@@ -40,12 +38,17 @@ class ReceiveRing {
     const void* next() const { return slot(); }
 
    private:
+    struct Unmap {
+        std::size_t bytes;
+        void operator()(std::uint8_t* ring) const { munmap(ring, bytes); }
+    };
+
     [[nodiscard]] tpacket2_hdr* slot() const {
-        return reinterpret_cast<tpacket2_hdr*>(ring_ + block_ * block_bytes_ + in_block_ * slot_bytes_);
+        return reinterpret_cast<tpacket2_hdr*>(ring_.get() + block_ * block_bytes_ + in_block_ * slot_bytes_);
     }
 
-    std::uint8_t* ring_ = nullptr;
-    std::size_t ring_bytes_ = 0, block_bytes_ = 0, slot_bytes_ = 0;
+    std::unique_ptr<std::uint8_t, Unmap> ring_;
+    std::size_t block_bytes_ = 0, slot_bytes_ = 0;
     unsigned blocks_ = 0, slots_a_block_ = 0, block_ = 0, in_block_ = 0;
 };
 

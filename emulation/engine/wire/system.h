@@ -36,7 +36,7 @@ inline void require(bool done, const std::string& what) {
 
 // Set an option of a raw socket.
 template <typename Value>
-void set_packet_option(int fd, int option, const Value& value, const char* what) {
+void set_packet_option(int fd, int option, const Value& value, const std::string& what) {
     require(setsockopt(fd, SOL_PACKET, option, &value, sizeof value) == 0, what);
 }
 

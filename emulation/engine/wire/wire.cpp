@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -30,17 +29,12 @@ constexpr Time kNoAgeing = std::numeric_limits<Time>::max();
 
 Wire::Wire()
     : zero_(clock_nanoseconds()),
-      events_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      ports_(switches_, epoll_, kFirstPortToken) {
-    require(events_ >= 0 && wake_ >= 0 && epoll_ >= 0, "an event descriptor");
-}
+      events_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "an eventfd for the control plane"),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "an eventfd to wake the thread of the switches"),
+      epoll_(epoll_create1(EPOLL_CLOEXEC), "the epoll set of the switches' interfaces"),
+      ports_(switches_, epoll_.number(), kFirstPortToken) {}
 
-Wire::~Wire() {
-    stop();
-    for (const int fd : {events_, wake_, epoll_}) close(fd);
-}
+Wire::~Wire() { stop(); }
 
 Time Wire::now() const { return (clock_nanoseconds() - zero_).count() * 1000; }
 
@@ -59,24 +53,25 @@ void Wire::start() {
     if (thread_.joinable()) throw std::logic_error("the wire runs already");
     if (const std::string& directory = settings.pcap_directory; !directory.empty())
         for (const auto& port : ports_) {
-            port->in = std::make_unique<PcapFile>(directory + "/" + port->interface + "_in.pcap");
-            port->out = std::make_unique<PcapFile>(directory + "/" + port->interface + "_out.pcap");
+            port->in.emplace(directory + "/" + port->interface + "_in.pcap");
+            port->out.emplace(directory + "/" + port->interface + "_out.pcap");
         }
     ports_.attach_all(settings.send_bytes);
-    links_.open();
+    links_.emplace();
     on_links();
     control_events_.clear();  // at the start, report only ports that are down
     for (const auto& port : ports_)
         if (!port->up)
             control_.push_back(
                 {ControlItem::Kind::Port, now_, port->switch_index, port->number.value(), false, {}});
-    if (!control_.empty()) signal_event(events_);
-    for (const auto& [fd, token] : {std::pair(wake_, kWakeToken), std::pair(links_.fd(), kLinksToken),
-                                    std::pair(slots_.fd(), kSlotsToken)}) {
+    if (!control_.empty()) signal_event(events_.number());
+    for (const auto& [fd, token] :
+         {std::pair(wake_.number(), kWakeToken), std::pair(links_->fd(), kLinksToken),
+          std::pair(slots_.fd(), kSlotsToken)}) {
         epoll_event event{};
         event.events = EPOLLIN;
         event.data.u64 = token;
-        require(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0, "epoll");
+        require(epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, fd, &event) == 0, "epoll");
     }
     stopping_ = false;
     thread_ = std::thread([this] { run(); });
@@ -86,7 +81,7 @@ void Wire::start() {
 void Wire::stop() {
     if (!thread_.joinable()) return;
     stopping_ = true;
-    signal_event(wake_);
+    signal_event(wake_.number());
     thread_.join();
     ports_.close_all();
     for (const auto& port : ports_) {
@@ -99,7 +94,7 @@ void Wire::run() {
     epoll_event ready[64];
     int timeout = -1;
     while (!stopping_) {
-        const int count = epoll_wait(epoll_, ready, static_cast<int>(std::size(ready)), timeout);
+        const int count = epoll_wait(epoll_.number(), ready, static_cast<int>(std::size(ready)), timeout);
         let_others_in();
         const std::lock_guard hold(mutex_);
         now_ = now();
@@ -108,7 +103,7 @@ void Wire::run() {
             if (token >= kFirstPortToken) on_port(Index<WirePort>(token - kFirstPortToken), ready[i].events);
             else if (token == kLinksToken) on_links();
             else if (token == kSlotsToken) on_slots();
-            else clear_event(wake_);
+            else clear_event(wake_.number());
         }
         if (now_ >= next_ageing_) look_for_aged();
         end_burst();
@@ -124,9 +119,9 @@ void Wire::run() {
 
 void Wire::on_port(Index<WirePort> index, std::uint32_t events) {
     WirePort& port = ports_[index];
-    if (!port.socket.is_open()) return;
+    if (!port.socket) return;
     if ((events & EPOLLERR) != 0)
-        port.socket.take_error();  // clear it: the interface went down, which netlink reports as well
+        port.socket->take_error();  // clear it: the interface went down, which netlink reports as well
     if ((events & EPOLLOUT) != 0) {
         ports_.block(port, false);
         make_dirty(port);
@@ -135,12 +130,12 @@ void Wire::on_port(Index<WirePort> index, std::uint32_t events) {
 }
 
 void Wire::receive(WirePort& port) {
+    PacketSocket& socket = *port.socket;
     ReceiveRing::Received received{};
-    for (std::size_t i = 0; i < kReceiveBatch && (i == 0 || !others_wait()) && port.socket.peek(received);
-         ++i) {
+    for (std::size_t i = 0; i < kReceiveBatch && (i == 0 || !others_wait()) && socket.peek(received); ++i) {
         if (received.length > received.frame.size()) {
             too_long(port, received.length);
-            port.socket.release();
+            socket.release();
             continue;
         }
         port.stats.received += 1;
@@ -148,7 +143,7 @@ void Wire::receive(WirePort& port) {
         if (port.in) port.in->write(received.frame);
         if (settings.dump_bytes > 0) dump("in", port, received.frame);
         FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
-        port.socket.release();
+        socket.release();
         run_frame(std::move(frame), port.switch_index, port.number);
     }
 }
@@ -221,7 +216,7 @@ void Wire::end_burst() {
             if (port->in) port->in->flush();
             if (port->out) port->out->flush();
         }
-    if (!control_.empty() || !messages_.empty()) signal_event(events_);
+    if (!control_.empty() || !messages_.empty()) signal_event(events_.number());
 }
 
 void Wire::packet_out(Index<Switch> switch_index, std::string_view bytes) {
@@ -233,7 +228,7 @@ void Wire::packet_out(Index<Switch> switch_index, std::string_view bytes) {
     now_ = now();
     run_frame(pool_.acquire(bytes.data(), bytes.size()), switch_index, cpu_port);
     end_burst();
-    if (!dirty_.empty()) signal_event(wake_);
+    if (!dirty_.empty()) signal_event(wake_.number());
 }
 
 void Wire::watch_ageing(Index<Switch> switch_index) {
@@ -241,7 +236,7 @@ void Wire::watch_ageing(Index<Switch> switch_index) {
     if (std::find(ageing_.begin(), ageing_.end(), switch_index) == ageing_.end())
         ageing_.push_back(switch_index);
     next_ageing_ = 0;
-    signal_event(wake_);
+    signal_event(wake_.number());
 }
 
 // Report tables with aged entries, and schedule the next check, at least kAgeingPeriod later: entries are
@@ -260,7 +255,7 @@ void Wire::look_for_aged() {
 }
 
 void Wire::on_links() {
-    for (const LinkChange& change : links_.read())
+    for (const LinkChange& change : links_->read())
         for (const auto& port : ports_) {
             const bool same = port->ifindex == change.ifindex;
             if (same && change.removed) {
@@ -306,7 +301,7 @@ bool Wire::up(Index<Switch> switch_index, Port port) {
 WireStats Wire::stats(Index<Switch> switch_index, Port at) {
     const std::lock_guard hold(mutex_);
     WirePort& port = ports_.at(switch_index, at);
-    port.stats.missed += port.socket.take_missed();
+    if (port.socket) port.stats.missed += port.socket->take_missed();
     return port.stats;
 }
 

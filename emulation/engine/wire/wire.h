@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "frames/ring.h"
 #include "switch/switch_set.h"
 #include "wire/control_events.h"
+#include "wire/descriptor.h"
 #include "wire/messages.h"
 #include "wire/ports/link_watch.h"
 #include "wire/ports/port.h"
@@ -77,7 +79,7 @@ class Wire : public SwitchSet {
     void start();
     void stop();
 
-    [[nodiscard]] int event_fd() const { return events_; }
+    [[nodiscard]] int event_fd() const { return events_.number(); }
     bool up(Index<Switch> switch_index, Port port);
     WireStats stats(Index<Switch> switch_index, Port port);
     // Remove and return the messages for the user, in order: level and text.
@@ -123,8 +125,8 @@ class Wire : public SwitchSet {
     unsigned checkpoints_ = 0;   // checkpoints of the current frame so far
     Nanoseconds frame_began_{};  // processor time at the current frame's first checkpoint
     Outputs out_, egress_out_;
-    LinkWatch links_;
-    int events_ = -1, wake_ = -1, epoll_ = -1;
+    std::optional<LinkWatch> links_;  // since start()
+    Descriptor events_, wake_, epoll_;
     SlotTimer slots_;
     WirePorts ports_;
     Messages messages_;

@@ -115,7 +115,7 @@ void Wire::flush(WirePort& port) {
             messages[i].msg_hdr.msg_iov = &pieces[i];
             messages[i].msg_hdr.msg_iovlen = 1;
         }
-        const int done = sendmmsg(port.socket.fd(), messages, static_cast<unsigned>(count), MSG_DONTWAIT);
+        const int done = sendmmsg(port.socket->fd(), messages, static_cast<unsigned>(count), MSG_DONTWAIT);
         if (done > 0) {
             sent(port, static_cast<std::size_t>(done));
             continue;

@@ -5,7 +5,6 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -34,17 +33,13 @@ LinkChange change_of(nlmsghdr* message) {
 
 }  // namespace
 
-LinkWatch::~LinkWatch() {
-    if (fd_ >= 0) close(fd_);
-}
-
-void LinkWatch::open() {
-    fd_ = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
-    require(fd_ >= 0, "a netlink socket");
+LinkWatch::LinkWatch()
+    : socket_(socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE),
+              "a netlink socket") {
     sockaddr_nl at{};
     at.nl_family = AF_NETLINK;
     at.nl_groups = RTMGRP_LINK;
-    require(bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0,
+    require(bind(fd(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0,
             "listening for interface changes");
     ask();
 }
@@ -58,7 +53,7 @@ void LinkWatch::ask() {
     request.header.nlmsg_type = RTM_GETLINK;
     request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
     request.info.ifi_family = AF_UNSPEC;
-    require(send(fd_, &request, sizeof request, 0) == static_cast<ssize_t>(sizeof request),
+    require(send(fd(), &request, sizeof request, 0) == static_cast<ssize_t>(sizeof request),
             "asking for the interfaces");
 }
 
@@ -66,7 +61,7 @@ std::vector<LinkChange> LinkWatch::read() {
     std::vector<LinkChange> changes;
     alignas(nlmsghdr) char buffer[1 << 16];
     for (;;) {
-        const ssize_t got = recv(fd_, buffer, sizeof buffer, 0);
+        const ssize_t got = recv(fd(), buffer, sizeof buffer, 0);
         if (got < 0 && errno == ENOBUFS) {  // messages were lost: request the state of all interfaces
             ask();
             continue;

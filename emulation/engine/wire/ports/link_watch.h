@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "wire/descriptor.h"
+
 namespace railyard::wire {
 
 struct LinkChange {
@@ -17,20 +19,15 @@ struct LinkChange {
 
 class LinkWatch {
    public:
-    LinkWatch() = default;
-    LinkWatch(const LinkWatch&) = delete;
-    LinkWatch& operator=(const LinkWatch&) = delete;
-    ~LinkWatch();
-
     // Subscribe to changes, and request the current state for read(). std::system_error if that fails.
-    void open();
-    [[nodiscard]] int fd() const { return fd_; }
+    LinkWatch();
+    [[nodiscard]] int fd() const { return socket_.number(); }
     // Return the changes since the last call; does not block.
     std::vector<LinkChange> read();
 
    private:
     void ask();
-    int fd_ = -1;
+    Descriptor socket_;
 };
 
 }  // namespace railyard::wire

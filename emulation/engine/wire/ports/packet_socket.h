@@ -4,25 +4,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "wire/descriptor.h"
 #include "wire/receive_ring.h"
 
 namespace railyard::wire {
 
 class PacketSocket {
    public:
-    PacketSocket() = default;
-    PacketSocket(const PacketSocket&) = delete;
-    PacketSocket& operator=(const PacketSocket&) = delete;
-    ~PacketSocket() { close(); }
+    // Open a socket for frames of up to `mtu` bytes after their Ethernet header and VLAN tags, with a receive
+    // ring of about `ring_bytes`, and a send buffer of `send_bytes`, or of one frame if that is larger.
+    // std::system_error, which begins with `name`, tells what failed.
+    PacketSocket(const std::string& name, int ifindex, unsigned mtu, std::size_t ring_bytes, int send_bytes);
 
-    // Open the socket for frames of up to `mtu` bytes after their Ethernet header and VLAN tags, with a
-    // receive ring of about `ring_bytes`, and a send buffer of `send_bytes`, or of one frame if that is
-    // larger. Throws std::system_error.
-    void open(int ifindex, unsigned mtu, std::size_t ring_bytes, int send_bytes);
-    void close();
-    [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-    [[nodiscard]] int fd() const { return fd_; }
+    [[nodiscard]] int fd() const { return socket_.number(); }
 
     // See ReceiveRing.
     bool peek(ReceiveRing::Received& received) { return ring_.peek(received); }
@@ -34,7 +30,10 @@ class PacketSocket {
     int take_error();
 
    private:
-    int fd_ = -1;
+    // Open the socket, with its send buffer but not bound to an interface.
+    static Descriptor opened(const std::string& name, int send_bytes);
+
+    Descriptor socket_;
     ReceiveRing ring_;
 };
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "frames/frame.h"
@@ -47,13 +47,13 @@ struct WirePort {
     bool blocked = false;  // the kernel accepts no more frames until the socket is writable
     bool dirty = false;    // is in the Wire's list of ports with frames to send
     bool told_too_long = false;
-    bool waits = false;      // is in SlotTimer: its next frame waits for its slot
-    double ns_per_byte = 0;  // 0: no pacing
-    Nanoseconds slot_at{};   // earliest time at which the next frame may leave
-    PacketSocket socket;
+    bool waits = false;                                 // is in SlotTimer: its next frame waits for its slot
+    double ns_per_byte = 0;                             // 0: no pacing
+    Nanoseconds slot_at{};                              // earliest time at which the next frame may leave
+    std::optional<PacketSocket> socket;                 // none while the port has no interface
     std::array<Ring<FrameHandle>, kPriorities> queues;  // by priority
     Ring<FrameHandle> ready;                            // dequeued, after egress
-    std::unique_ptr<PcapFile> in, out;
+    std::optional<PcapFile> in, out;
     WireStats stats;
 
     [[nodiscard]] bool idle() const {

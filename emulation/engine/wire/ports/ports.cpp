@@ -3,18 +3,18 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <exception>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 
+#include "wire/descriptor.h"
 #include "wire/ports/ports.h"
+#include "wire/system.h"
 
 namespace railyard::wire {
 
@@ -27,14 +27,11 @@ constexpr std::size_t kAllRingBytes = 256 << 20;  // most bytes of all rings, in
 constexpr std::size_t kLeastRingBytes = 256 << 10;
 
 unsigned mtu_of(const std::string& interface) {
-    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const std::string what = "the MTU of interface " + interface;
+    const Descriptor any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), what);
     ifreq request{};
     interface.copy(request.ifr_name, IFNAMSIZ - 1);
-    const int result = fd < 0 ? -1 : ioctl(fd, SIOCGIFMTU, &request);
-    const int error = errno;
-    if (fd >= 0) close(fd);
-    if (result != 0)
-        throw std::system_error(error, std::generic_category(), "the MTU of interface " + interface);
+    require(ioctl(any.number(), SIOCGIFMTU, &request) == 0, what);
     return static_cast<unsigned>(request.ifr_mtu);
 }
 
@@ -63,11 +60,7 @@ void WirePorts::add(Index<Switch> switch_index, Port port, const std::string& in
 }
 
 void WirePorts::open(WirePort& port, int ifindex, unsigned mtu) {
-    try {
-        port.socket.open(ifindex, mtu, ring_bytes_, send_bytes_);
-    } catch (const std::system_error& error) {
-        throw std::system_error(error.code(), name_of(port));
-    }
+    port.socket.emplace(name_of(port), ifindex, mtu, ring_bytes_, send_bytes_);
     port.ifindex = ifindex;
     port.mtu = mtu;
 }
@@ -100,8 +93,8 @@ void WirePorts::attach_all(int send_bytes) {
 
 void WirePorts::close_all() {
     for_every_port([](WirePort& port) {
-        port.stats.missed += port.socket.take_missed();
-        port.socket.close();
+        if (port.socket) port.stats.missed += port.socket->take_missed();
+        port.socket.reset();
     });
     for (const auto& port : ports_) detach(*port);
 }
@@ -123,13 +116,12 @@ void WirePorts::watch(const WirePort& port, int operation) {
     epoll_event event{};
     event.events = port.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN;
     event.data.u64 = first_token_ + by_number_[port.switch_index][port.number.value()].at();
-    if (epoll_ctl(epoll_, operation, port.socket.fd(), &event) != 0)
-        throw std::system_error(errno, std::generic_category(), "epoll");
+    require(epoll_ctl(epoll_, operation, port.socket->fd(), &event) == 0, "epoll");
 }
 
 void WirePorts::detach(WirePort& port) {
-    if (port.socket.is_open()) port.stats.missed += port.socket.take_missed();
-    port.socket.close();  // which removes it from epoll
+    if (port.socket) port.stats.missed += port.socket->take_missed();
+    port.socket.reset();  // which removes it from epoll
     port.ifindex = -1;
     port.blocked = false;
     port.drop_frames();

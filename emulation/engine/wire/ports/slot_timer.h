@@ -3,12 +3,12 @@
 #pragma once
 
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "wire/descriptor.h"
 #include "wire/ports/port.h"
 #include "wire/system.h"
 
@@ -16,15 +16,8 @@ namespace railyard::wire {
 
 class SlotTimer {
    public:
-    SlotTimer() : fd_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
-        require(fd_ >= 0, "an event descriptor");
-    }
-    SlotTimer(const SlotTimer&) = delete;
-    SlotTimer& operator=(const SlotTimer&) = delete;
-    ~SlotTimer() { close(fd_); }
-
     // Readable when a slot has come; call take_due() then.
-    [[nodiscard]] int fd() const { return fd_; }
+    [[nodiscard]] int fd() const { return timer_.number(); }
     // Let a port wait for its slot.
     void wait(WirePort& port) {
         if (!std::exchange(port.waits, true)) waiting_.push_back(&port);
@@ -32,7 +25,7 @@ class SlotTimer {
     }
     // Remove and return the ports whose slots have come.
     [[nodiscard]] std::vector<WirePort*> take_due() {
-        clear_event(fd_);
+        clear_event(fd());
         const Nanoseconds now = clock_nanoseconds();
         std::vector<WirePort*> due;
         for (WirePort* const port : waiting_) {
@@ -52,10 +45,12 @@ class SlotTimer {
         for (const WirePort* const port : waiting_) first = std::min(first, port->slot_at);
         itimerspec at{};
         at.it_value = to_timespec(first);
-        require(timerfd_settime(fd_, TFD_TIMER_ABSTIME, &at, nullptr) == 0, "a timer");
+        require(timerfd_settime(fd(), TFD_TIMER_ABSTIME, &at, nullptr) == 0,
+                "setting the timer of paced ports");
     }
 
-    int fd_;
+    Descriptor timer_{timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC),
+                      "the timer of paced ports"};
     std::vector<WirePort*> waiting_;
 };
 
