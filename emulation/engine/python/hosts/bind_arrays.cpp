@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bindings of NPU arrays. Arrays are filled and compared without the interpreter lock, so that threads run in
 // parallel.
-#include "python/bind_arrays.h"
+#include "python/hosts/bind_arrays.h"
 
 #include <nanobind/ndarray.h>
 

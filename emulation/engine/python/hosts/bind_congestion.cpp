@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bindings of congestion control. Python can call a C++ algorithm for each event, and connections can use an
 // algorithm written in Python.
-#include "python/bind_congestion.h"
+#include "python/hosts/bind_congestion.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/unique_ptr.h>
