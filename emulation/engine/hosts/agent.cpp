@@ -33,7 +33,7 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
     for (const std::uint32_t number : plan.of_cell) plans_.push_back(&plan.plans[number]);
     if (unit_)
         reducer_.emplace(
-            unit_,
+            *unit_,
             Reducer::Agent{
                 .rank = rank_->rank,
                 .dtype = rank_->dtype,
@@ -57,9 +57,9 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
         const std::uint32_t peer = plan.sends[send].peer;
         if (peer != kNone) peers_[peer]->left += plan.leaving[send];
     }
-    if (rank_->tasks && !rank_->tasks->empty()) {
+    if (!rank_->tasks.empty()) {
         progress_.emplace(rank_->tasks);
-        send_of_.assign(rank_->tasks->size(), kNone);
+        send_of_.assign(rank_->tasks.size(), kNone);
         for (std::uint32_t send = 0; send < plan.sends.size(); ++send) send_of_[plan.sends[send].task] = send;
     }
     if (!rank_->overlap) barrier_.emplace(plan.due);

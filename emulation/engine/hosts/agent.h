@@ -29,11 +29,11 @@ struct Rank {
     std::uint32_t rank = 0, ranks = 0;
     std::uint16_t address = 0;
     std::uint8_t dtype = 0;
-    std::shared_ptr<const SliceTable> table;
-    std::shared_ptr<const RankPlan> plan;
-    std::shared_ptr<const std::vector<Task>> tasks;  // empty for a collective
-    std::vector<PeerSpec> peers;                     // in the order of the round robin
-    bool overlap = true;  // false: sends of a step wait for all arrivals of earlier steps
+    std::shared_ptr<const SliceTable> table;  // ranks with equal slices share it
+    std::optional<RankPlan> plan;
+    std::vector<Task> tasks;      // empty for a collective
+    std::vector<PeerSpec> peers;  // in the order of the round robin
+    bool overlap = true;          // false: sends of a step wait for all arrivals of earlier steps
 };
 
 // Pairs of a destination's address and the buckets whose route to it has changed.
@@ -132,7 +132,7 @@ class Agent final : public Participant {
     [[nodiscard]] bool computing() const { return progress_ && progress_->computing(); }
 
     std::shared_ptr<const Rank> rank_;
-    const SliceTable& table_;
+    const SliceTable& table_;  // of rank_, and so are the CellPlans of plans_
     TransportParameters parameters_;
     Payloads payloads_;
     RoundTrips trips_;

@@ -45,7 +45,7 @@ class Concurrent final : public Participant {
 
    private:
     struct Member {
-        std::shared_ptr<Agent> agent;
+        std::shared_ptr<Agent> agent;  // shared with the control plane, which reads its result
         std::uint32_t queues = 0;
         bool started = false, ended = false;
         Time deadline = kNever;

@@ -12,8 +12,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "network/links/application.h"
 #include "switch/switch_set.h"
@@ -114,6 +116,14 @@ bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValu
 bool to_parameters(const Program& program, int action, const nb::list& values,
                    std::vector<std::uint64_t>& out);
 nb::list match_of(const TableSpec& spec, const EntrySpec& entry);
+
+// Move a value to the heap; return its address, and the capsule that owns it.
+template <typename T>
+std::pair<T*, nb::capsule> owned(T value) {
+    auto own = std::make_unique<T>(std::move(value));
+    nb::capsule owner(own.get(), [](void* given) noexcept { delete static_cast<T*>(given); });
+    return {own.release(), std::move(owner)};
+}
 
 inline std::string_view view(const nb::bytes& b) { return {b.c_str(), b.size()}; }
 inline nb::bytes to_bytes(std::string_view v) { return nb::bytes(v.data(), v.size()); }

@@ -46,10 +46,8 @@ wire::HostDriver::Attachment guest_of(const nb::object& host) {
             }};
 }
 
-nb::object array_of(const std::vector<std::int64_t>& values) {
-    auto* const copy = new std::vector<std::int64_t>(values);
-    const nb::capsule owner(copy,
-                            [](void* p) noexcept { delete static_cast<std::vector<std::int64_t>*>(p); });
+nb::object to_array(const std::vector<std::int64_t>& values) {
+    const auto [copy, owner] = owned(values);
     return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(copy->data(), {copy->size()}, owner));
 }
 
@@ -147,8 +145,8 @@ void bind_driver(nb::module_& m) {
             "pace",
             [](const wire::HostDriver& driver, std::size_t index) {
                 const wire::Pace& pace = driver.pace(index);
-                return nb::make_tuple(pace.offered, pace.sent, pace.refused, array_of(pace.late),
-                                      array_of(pace.waited));
+                return nb::make_tuple(pace.offered, pace.sent, pace.refused, to_array(pace.late),
+                                      to_array(pace.waited));
             },
             nb::arg("index"),
             nb::sig("def pace(self, index: int) -> tuple[float, int, int, typing.Any, typing.Any]"),

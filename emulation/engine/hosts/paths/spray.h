@@ -115,7 +115,7 @@ class Spray {
     };
     std::uint8_t draw();
 
-    std::shared_ptr<PathHealth> health_;
+    std::shared_ptr<PathHealth> health_;  // shared by all connections of a pair
     std::uint8_t next_;
     BucketSet standby_ = 0;
     std::vector<Due> fair_;                       // fair queueing: the bucket with the earliest `due` is next

@@ -46,9 +46,9 @@ bool ReductionUnit::claim(std::uint32_t size) {
 
 // Only the first sends wait for a copy: cores write each phase's result to the communication buffer as well.
 bool Reducer::stages(std::uint32_t index, std::uint32_t applied) {
-    if (unit_->ccu()) return false;
+    if (unit_.ccu()) return false;
     if (applied > 0) {
-        unit_->memory(0, size_of(index));
+        unit_.memory(0, size_of(index));
         return false;
     }
     staged_.push_back(index);
@@ -57,7 +57,7 @@ bool Reducer::stages(std::uint32_t index, std::uint32_t applied) {
 
 void Reducer::begin(Time now) {
     for (const std::uint32_t index : staged_)
-        tasks_.push_back({unit_->work(size_of(index), 1, now), index, kStage});
+        tasks_.push_back({unit_.work(size_of(index), 1, now), index, kStage});
     staged_.clear();
     run(now);
 }
@@ -65,8 +65,8 @@ void Reducer::begin(Time now) {
 void Reducer::take(std::uint32_t index, std::uint32_t phase, std::uint32_t source, FrameHandle frame,
                    Time now) {
     const std::uint32_t size = size_of(index);
-    const bool in_sram = unit_->ccu() && unit_->claim(size);
-    if (!unit_->ccu()) unit_->memory(0, size);
+    const bool in_sram = unit_.ccu() && unit_.claim(size);
+    if (!unit_.ccu()) unit_.memory(0, size);
     Held& held = held_[key(index, phase)];
     const std::size_t sources = phases(index)[phase].sources.size();
     held.frames.resize(sources);
@@ -88,12 +88,12 @@ void Reducer::run(Time now) {
         const Task task = tasks_.front();
         tasks_.pop_front();
         if (task.source == kStage) {
-            unit_->memory(size_of(task.index), size_of(task.index));
+            unit_.memory(size_of(task.index), size_of(task.index));
             agent_.release(task.index);
             continue;
         }
         const Phase& phase = phases(task.index)[agent_.slices[task.index].applied];
-        if (unit_->ccu()) add(task.index, phase, task.source);
+        if (unit_.ccu()) add(task.index, phase, task.source);
         else reduce(task.index, phase, now);
         offer(task.index, now);
     }
@@ -115,10 +115,10 @@ void Reducer::offer(std::uint32_t index, Time now) {
         const auto held = held_.find(key(index, slice.applied));
         if (held == held_.end()) return;
         Work& work = work_[index];
-        if (!unit_->ccu()) return offer_whole(index, work, held->second.count == count, now);
+        if (!unit_.ccu()) return offer_whole(index, work, held->second.count == count, now);
         while (work.taken < count && held->second.frames[work.taken] != nullptr) {
             tasks_.push_back(
-                {unit_->work(size_of(index), 1, now), index, static_cast<std::uint32_t>(work.taken)});
+                {unit_.work(size_of(index), 1, now), index, static_cast<std::uint32_t>(work.taken)});
             ++work.taken;
         }
         if (work.added < count) return;
@@ -139,7 +139,7 @@ void Reducer::offer_whole(std::uint32_t index, Work& work, bool complete, Time n
         return;
     }
     work.taken = phases(index)[slice.applied].sources.size();
-    tasks_.push_back({unit_->work(size_of(index), work.taken, now), index, 0});
+    tasks_.push_back({unit_.work(size_of(index), work.taken, now), index, 0});
 }
 
 // End a phase on the cores: combine all frames and the own elements into the array.
@@ -151,10 +151,10 @@ void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
     const std::uint32_t size = size_of(index);
     agent_.payloads.keep(index);
     if (phase.op == kCopy) {
-        unit_->memory(size, size);
+        unit_.memory(size, size);
         std::memcpy(own(index), content(*frames[0]), size);
     } else {
-        unit_->memory((frames.size() + 1) * size, size);
+        unit_.memory((frames.size() + 1) * size, size);
         terms_.clear();
         for (std::size_t place = 0; place < frames.size(); ++place) {
             if (terms_.size() == place && phase.sources[place] > agent_.rank) terms_.push_back(own(index));
@@ -177,10 +177,10 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     const FrameHandle frame = std::move(held.frames[place]);
     ASSERT(frame != nullptr && work.added == place);
     const bool in_sram = held.in_sram[place];
-    if (!in_sram) unit_->memory(size, 0);
+    if (!in_sram) unit_.memory(size, 0);
     if (place == 0) work.in_sram = in_sram;  // the sum takes over the first frame's buffer
-    else if (in_sram) unit_->free(size);
-    if (!work.in_sram) unit_->memory(place > 0 ? size : 0, size);
+    else if (in_sram) unit_.free(size);
+    if (!work.in_sram) unit_.memory(place > 0 ? size : 0, size);
     const std::uint8_t* const part = content(*frame);
     terms_.clear();
     if (place > 0) terms_.push_back(work.total.data());
@@ -189,7 +189,7 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     if (phase.op != kCopy && before) terms_.push_back(own(index));
     terms_.push_back(part);
     if (phase.op != kCopy && after) terms_.push_back(own(index));
-    if (phase.op != kCopy && (before || after)) unit_->memory(size, 0);
+    if (phase.op != kCopy && (before || after)) unit_.memory(size, 0);
     work.total.resize(size);
     if (terms_.size() == 1) std::memcpy(work.total.data(), part, size);
     else combine_in_order(work.total.data(), terms_, size, agent_.dtype, phase.op, room_);
@@ -201,9 +201,9 @@ void Reducer::write(std::uint32_t index, const Phase& phase, Time now) {
     const auto work = work_.extract(index);
     held_.erase(key(index, agent_.slices[index].applied));
     const std::uint32_t size = size_of(index);
-    if (work.mapped().in_sram) unit_->free(size);
-    else unit_->memory(size, 0);
-    unit_->memory(0, size);
+    if (work.mapped().in_sram) unit_.free(size);
+    else unit_.memory(size, 0);
+    unit_.memory(0, size);
     agent_.payloads.keep(index);
     std::memcpy(own(index), work.mapped().total.data(), size);
     agent_.finish(index, phase, now);

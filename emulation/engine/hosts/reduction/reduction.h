@@ -81,15 +81,15 @@ class Reducer {
         std::function<void(std::uint32_t index)> release;  // lets the first sends of a slice leave
     };
 
-    Reducer(std::shared_ptr<ReductionUnit> unit, Agent agent)
-        : unit_(std::move(unit)), agent_(std::move(agent)) {}
+    // The caller keeps `unit`, which all agents of an NPU share.
+    Reducer(ReductionUnit& unit, Agent agent) : unit_(unit), agent_(std::move(agent)) {}
 
     // Time at which the first task ends; kNever without tasks.
     [[nodiscard]] Time due() const { return tasks_.empty() ? kNever : tasks_.front().end; }
     // Return true if sends released after `applied` phases wait for a copy into the communication buffer.
     bool stages(std::uint32_t index, std::uint32_t applied);
     void begin(Time now);
-    void sent(std::uint32_t index) { unit_->memory(size_of(index), 0); }
+    void sent(std::uint32_t index) { unit_.memory(size_of(index), 0); }
     // Accept a frame of a slice; `phase` and `source` are indices in the cell's plan and in Phase::sources.
     void take(std::uint32_t index, std::uint32_t phase, std::uint32_t source, FrameHandle frame, Time now);
     // Advance a slice after a frame has arrived, or after the last of its released sends has left.
@@ -135,7 +135,7 @@ class Reducer {
     void add(std::uint32_t index, const Phase& phase, std::size_t place);
     void write(std::uint32_t index, const Phase& phase, Time now);
 
-    std::shared_ptr<ReductionUnit> unit_;
+    ReductionUnit& unit_;
     Agent agent_;
     std::unordered_map<std::uint64_t, Held> held_;  // by slice and phase
     std::unordered_map<std::uint32_t, Work> work_;  // by slice

@@ -8,9 +8,9 @@
 
 namespace railyard {
 
-Progress::Progress(std::shared_ptr<const std::vector<Task>> tasks) : tasks_(std::move(tasks)) {
-    states_.reserve(tasks_->size());
-    for (const Task& task : *tasks_) {
+Progress::Progress(const std::vector<Task>& tasks) : tasks_(tasks) {
+    states_.reserve(tasks_.size());
+    for (const Task& task : tasks_) {
         states_.push_back({task.needs, task.slices, task.free, {}, {}});
         computing_ += task.duration >= 0;
     }
@@ -19,14 +19,14 @@ Progress::Progress(std::shared_ptr<const std::vector<Task>> tasks) : tasks_(std:
 void Progress::start(Time now) {
     start_ = now;
     for (std::uint32_t task = 0; task < states_.size(); ++task)
-        if (states_[task].needs == 0 && !(*tasks_)[task].free) wait(task, now);
+        if (states_[task].needs == 0 && !tasks_[task].free) wait(task, now);
 }
 
 std::optional<std::uint32_t> Progress::next_due(Time now) {
     while (!events_.empty() && events_.top().time <= now) {
         const Event event = events_.top();
         events_.pop();
-        const Task& task = (*tasks_)[event.task];
+        const Task& task = tasks_[event.task];
         State& state = states_[event.task];
         if (event.ends) {
             ASSERT(computing_ > 0);
@@ -65,12 +65,12 @@ std::vector<Progress::Span> Progress::times() const {
 void Progress::end(std::uint32_t task, Time now) {
     states_[task].span.ended = now;
     ASSERT(states_[task].span.opened >= 0 && states_[task].span.opened <= now);
-    for (const std::uint32_t follower : (*tasks_)[task].followers)
+    for (const std::uint32_t follower : tasks_[task].followers)
         if (--states_[follower].needs == 0 && start_) wait(follower, now);
 }
 
 void Progress::wait(std::uint32_t task, Time now) {
-    push(std::max(now + (*tasks_)[task].delay, *start_ + (*tasks_)[task].at), task, false);
+    push(std::max(now + tasks_[task].delay, *start_ + tasks_[task].at), task, false);
 }
 
 }  // namespace railyard

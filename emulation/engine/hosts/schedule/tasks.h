@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -30,7 +29,8 @@ class Progress {
         Time opened = -1, ended = -1;
     };
 
-    explicit Progress(std::shared_ptr<const std::vector<Task>> tasks);
+    // The caller keeps `tasks`.
+    explicit Progress(const std::vector<Task>& tasks);
 
     void start(Time now);
     // Process events up to `now`, and return the next send or arrival task that opens; none if no task does.
@@ -67,7 +67,7 @@ class Progress {
     void wait(std::uint32_t task, Time now);
     void push(Time time, std::uint32_t task, bool ends) { events_.push({time, number_++, task, ends}); }
 
-    std::shared_ptr<const std::vector<Task>> tasks_;
+    const std::vector<Task>& tasks_;
     std::vector<State> states_;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::map<std::uint32_t, Time> busy_;  // by unit, the end of its last computation

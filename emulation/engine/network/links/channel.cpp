@@ -177,7 +177,7 @@ Time Channel::send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to) {
 }
 
 void Channel::instrument(Flying& flight, Time now) {
-    for (const auto& file : recorders_) file->write(flight.frame->view(), now / 1000);
+    for (PcapFile* const file : recorders_) file->write(flight.frame->view(), now / 1000);
     if (recent_) recent_->put(now, direction_, flight.frame->view());
     flight.arrival += wrong_.extra_delay;
     // Frames keep their order when the delay decreases.
@@ -212,8 +212,8 @@ bool Channel::impaired() const {
     return wrong_.blocked || wrong_.loss > 0 || wrong_.rate_bps || wrong_.extra_delay > 0;
 }
 
-void Channel::record(std::shared_ptr<PcapFile> file) {
-    recorders_.push_back(std::move(file));
+void Channel::record(PcapFile& file) {
+    recorders_.push_back(&file);
     instrumented = true;
 }
 

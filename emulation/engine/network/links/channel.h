@@ -116,7 +116,8 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     void impair(const Impairment& how);  // invalid_argument names the wrong value
     [[nodiscard]] bool impaired() const;
     void seed(std::uint64_t seed) { chance_ = seed; }
-    void record(std::shared_ptr<PcapFile> file);  // in addition to earlier files
+    // Record frames in `file`, in addition to earlier files; the caller keeps it until end_recordings().
+    void record(PcapFile& file);
     void end_recordings() { recorders_.clear(); }
     // Keep the latest frames in `recent`, which the other direction may share; null: stop.
     void keep_recent(std::shared_ptr<RecentFrames> recent, Direction direction);
@@ -174,7 +175,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Impairment wrong_;
     Time last_arrival_ = 0;     // latest arrival of frames sent while instrumented
     std::uint64_t chance_ = 0;  // state of the random number generator
-    std::vector<std::shared_ptr<PcapFile>> recorders_;
+    std::vector<PcapFile*> recorders_;
     std::shared_ptr<RecentFrames> recent_;
     Direction direction_ = Direction::Forward;  // for `recent_`
     std::size_t turn_ = 0;                      // lane whose turn it is in round robin

@@ -155,9 +155,9 @@ void Links::set_seed(std::uint64_t seed_of_all) {
 }
 
 void Links::record(Index<Link> link, std::optional<Direction> direction, const std::string& path) {
-    recordings_.push_back(std::make_shared<PcapFile>(path));
+    recordings_.push_back(std::make_unique<PcapFile>(path));
     for (const Direction way : kDirections)
-        if (way == direction.value_or(way)) channels_[channel_of(link, way)].record(recordings_.back());
+        if (way == direction.value_or(way)) channels_[channel_of(link, way)].record(*recordings_.back());
 }
 
 void Links::end_recordings() {

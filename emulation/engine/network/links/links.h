@@ -122,7 +122,7 @@ class Links {
     List<Link> links_;
     List<Switch, std::vector<Index<Channel>>> out_;  // by port
     std::uint64_t seed_ = 0;
-    std::vector<std::shared_ptr<PcapFile>> recordings_;  // a file may be shared by several channels
+    std::vector<std::unique_ptr<PcapFile>> recordings_;  // the channels of a link refer to its file
     bool kept_recent_ = false;
     Time sampled_ = 0;                  // time of the last sample
     List<Channel, Time> sampled_busy_;  // by channel, sending time counted in samples so far

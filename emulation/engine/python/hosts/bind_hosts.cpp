@@ -32,7 +32,7 @@ nb::object failure_of(const Participant& agent) {
     return failure ? nb::make_tuple(failure->peer, failure->psn, failure->at) : nb::object(nb::none());
 }
 
-nb::object stats_of(const Participant& agent) {
+nb::object counts_of(const Participant& agent) {
     const AgentStats s = agent.stats();
     nb::dict junk;
     for (const auto& [word, count] : s.junk) junk[word.c_str()] = count;
@@ -48,8 +48,7 @@ nb::object reduction_of(const Participant& agent) {
 
 // Return the array's bytes, not a copy: the agent changes them until it has finished.
 nb::object array_of(const Participant& agent) {
-    auto* const shared = new std::shared_ptr<Bytes>(agent.result());
-    const nb::capsule owner(shared, [](void* p) noexcept { delete static_cast<std::shared_ptr<Bytes>*>(p); });
+    const auto [shared, owner] = owned(agent.result());
     return nb::cast(
         nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>((*shared)->data(), {(*shared)->size()}, owner));
 }
@@ -122,7 +121,7 @@ void bind_participant(nb::module_& m) {
             "delivered", [](const Participant& p) { return p.delivered(); },
             "Return (rank of the peer, bytes of payload that the peer has acknowledged) for each peer.")
         .def(
-            "counts", stats_of,
+            "counts", counts_of,
             nb::sig("def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int], int, int]"),
             "Return the values of AgentStats in the order of its fields, without `reduction`.")
         .def("reduction_counts", reduction_of,

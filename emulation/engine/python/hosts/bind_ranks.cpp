@@ -91,16 +91,13 @@ std::shared_ptr<const Rank> make_rank(std::shared_ptr<const SliceTable> table, s
     std::vector<CellPlan> distinct;
     distinct.reserve(plans.size());
     for (const PlanTuple& plan : plans) distinct.push_back(plan_of(plan, tasks.size()));
-    rank->plan = std::make_shared<RankPlan>(*table, peers.size(), std::move(all_sends), std::move(distinct),
-                                            std::move(of_cell));
+    rank->plan.emplace(*table, peers.size(), std::move(all_sends), std::move(distinct), std::move(of_cell));
     rank->table = std::move(table);
-    std::vector<Task> own;
-    own.reserve(tasks.size());
+    rank->tasks.reserve(tasks.size());
     for (const auto& [needs, at, delay, duration, unit, slices, free, followers] : tasks) {
         for (const std::uint32_t follower : followers) number_or_none(follower, tasks.size(), "task");
-        own.push_back({needs, at, delay, duration, unit, slices, free, followers});
+        rank->tasks.push_back({needs, at, delay, duration, unit, slices, free, followers});
     }
-    rank->tasks = std::make_shared<const std::vector<Task>>(std::move(own));
     return rank;
 }
 

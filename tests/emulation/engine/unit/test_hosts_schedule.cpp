@@ -70,40 +70,40 @@ TEST(StepBarrier, ALaterStepThatArrivesFirstFreesNothing) {
 // Task 0 computes; task 1 sends two slices after task 0; task 2 computes after task 1, on the same unit as
 // task 0; task 3 sends a slice and depends on nothing.
 struct Graph : testing::Test {
-    std::shared_ptr<std::vector<Task>> tasks = std::make_shared<std::vector<Task>>(4);
+    std::vector<Task> tasks = std::vector<Task>(4);
     Graph() {
-        (*tasks)[0] = {.needs = 0,
-                       .at = 10,
-                       .delay = 0,
-                       .duration = 100,
-                       .unit = 0,
-                       .slices = 0,
-                       .free = false,
-                       .followers = {1}};
-        (*tasks)[1] = {.needs = 1,
-                       .at = 0,
-                       .delay = 5,
-                       .duration = -1,
-                       .unit = 0,
-                       .slices = 2,
-                       .free = false,
-                       .followers = {2}};
-        (*tasks)[2] = {.needs = 1,
-                       .at = 0,
-                       .delay = 0,
-                       .duration = 50,
-                       .unit = 0,
-                       .slices = 0,
-                       .free = false,
-                       .followers = {}};
-        (*tasks)[3] = {.needs = 0,
-                       .at = 0,
-                       .delay = 0,
-                       .duration = -1,
-                       .unit = 0,
-                       .slices = 1,
-                       .free = true,
-                       .followers = {}};
+        tasks[0] = {.needs = 0,
+                    .at = 10,
+                    .delay = 0,
+                    .duration = 100,
+                    .unit = 0,
+                    .slices = 0,
+                    .free = false,
+                    .followers = {1}};
+        tasks[1] = {.needs = 1,
+                    .at = 0,
+                    .delay = 5,
+                    .duration = -1,
+                    .unit = 0,
+                    .slices = 2,
+                    .free = false,
+                    .followers = {2}};
+        tasks[2] = {.needs = 1,
+                    .at = 0,
+                    .delay = 0,
+                    .duration = 50,
+                    .unit = 0,
+                    .slices = 0,
+                    .free = false,
+                    .followers = {}};
+        tasks[3] = {.needs = 0,
+                    .at = 0,
+                    .delay = 0,
+                    .duration = -1,
+                    .unit = 0,
+                    .slices = 1,
+                    .free = true,
+                    .followers = {}};
     }
 };
 
@@ -130,8 +130,8 @@ TEST_F(Graph, TasksOpenAfterWhatTheyNeed) {
 }
 
 TEST_F(Graph, ComputationsOfAUnitFollowEachOther) {
-    (*tasks)[2].needs = 0;
-    (*tasks)[1].followers.clear();
+    tasks[2].needs = 0;
+    tasks[1].followers.clear();
     Progress progress(tasks);
     progress.start(0);
     EXPECT_EQ(progress.next_due(0), std::nullopt);
