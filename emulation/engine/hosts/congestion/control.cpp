@@ -26,12 +26,23 @@ class Fixed final : public CongestionControl {
 
 }  // namespace
 
+double CongestionParameters::at(const std::string& name) const {
+    const auto found = values_.find(name);
+    if (found == values_.end())
+        throw std::invalid_argument("congestion control " + algorithm_ + " has no value of its parameter " +
+                                    name +
+                                    "; give all parameters that ALGORITHMS of "
+                                    "emulation.traffic.host.congestion has for it");
+    return found->second;
+}
+
 std::unique_ptr<CongestionControl> congestion_control(const std::string& name,
-                                                      const CongestionParameters& parameters,
+                                                      const CongestionParameters::Values& values,
                                                       const PathFacts& facts) {
     if (facts.base_rtt <= 0 || facts.rate <= 0 || facts.frame_bytes <= 0)
         throw std::invalid_argument("congestion control " + name +
                                     ": round trip, rate and frame must be positive");
+    const CongestionParameters parameters(name, values);
     if (name == "fixed") return std::make_unique<Fixed>();
     if (name == "nscc") return std::make_unique<Nscc>(parameters, facts);
     if (name == "rccc") return std::make_unique<Rccc>(parameters, facts);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "frames/frame.h"
 
@@ -61,13 +62,26 @@ class CongestionControl {
     virtual SendLimits on_credit(Time now, std::int64_t bytes) = 0;
 };
 
-using CongestionParameters = std::map<std::string, double>;
+// Values of an algorithm's parameters by name.
+class CongestionParameters {
+   public:
+    using Values = std::map<std::string, double>;
+
+    CongestionParameters(std::string algorithm, Values values)
+        : algorithm_(std::move(algorithm)), values_(std::move(values)) {}
+
+    // Return the value of a parameter; invalid_argument if it is missing.
+    [[nodiscard]] double at(const std::string& name) const;
+
+   private:
+    std::string algorithm_;
+    Values values_;
+};
 
 // Return the algorithm `name`; emulation/traffic/host/congestion.py declares names and parameters.
-// invalid_argument if there is no such algorithm or a fact is not positive; out_of_range if a parameter is
-// missing.
+// invalid_argument if there is no such algorithm, a fact is not positive, or a parameter is missing.
 std::unique_ptr<CongestionControl> congestion_control(const std::string& name,
-                                                      const CongestionParameters& parameters,
+                                                      const CongestionParameters::Values& values,
                                                       const PathFacts& facts);
 
 }  // namespace railyard

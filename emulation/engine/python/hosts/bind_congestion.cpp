@@ -67,7 +67,7 @@ nb::object pair_of(const SendLimits& limits) { return nb::make_tuple(limits.wind
 }  // namespace
 
 ChosenCongestion chosen_congestion(const nb::object& given) {
-    using Given = std::tuple<std::string, CongestionParameters, FactsTuple, nb::object>;
+    using Given = std::tuple<std::string, CongestionParameters::Values, FactsTuple, nb::object>;
     const auto [name, parameters, facts, maker] = nb::cast<Given>(given);
     const PathFacts known = facts_of(facts);
     if (maker.is_none()) {

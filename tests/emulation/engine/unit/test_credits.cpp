@@ -110,9 +110,10 @@ TEST_F(Grants, GoOnWhenTheLowBitsBeginAnew) {
 
 class Spending : public testing::Test {
    protected:
-    Allowance allowance{std::make_unique<Rccc>(CongestionParameters{{"share", 1}, {"start_frames", 2}},
-                                               PathFacts{kUs, kRate, kFrame}),
-                        kFrame, 50 * kUs, 64};
+    Allowance allowance{
+        std::make_unique<Rccc>(CongestionParameters{"rccc", {{"share", 1}, {"start_frames", 2}}},
+                               PathFacts{kUs, kRate, kFrame}),
+        kFrame, 50 * kUs, 64};
 };
 
 TEST_F(Spending, SendsAsManyBytesAsWereGranted) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Congestion control: algorithms in C++ beside their specification, event by event, and choices refused."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -117,6 +118,17 @@ def test_an_impossible_choice_is_refused_with_a_remedy(
 ) -> None:
     with pytest.raises(RailyardError, match=said.replace("(", r"\(")):
         congestion_choice(algorithm, parameters, FACTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), [(name, key) for name in SPECIFICATION for key in ALGORITHMS[name] if key != "share"]
+)
+def test_a_missing_parameter_is_named_with_its_algorithm(name: str, missing: str) -> None:
+    choice, parameters, *further = congestion_choice(name, {}, FACTS).engine_arguments()
+    given = {key: value for key, value in parameters.items() if key != missing}
+    said = f"congestion control {name} has no value of its parameter {missing}; give all parameters"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        congestion_control((choice, given, *further))
 
 
 def test_a_class_of_a_users_own_needs_every_method_and_returns_two_whole_numbers(tmp_path: Path) -> None:
