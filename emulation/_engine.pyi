@@ -965,7 +965,9 @@ class Network(SwitchSet):
 
     def set_seed(self, seed: int, /) -> None:
         """
-        Set the seed of all links; each direction has its own random number generator.
+        Set the seed of all links, and of the random numbers that programs draw.
+
+        Each direction of a link, and each switch, has its own random number generator.
         """
 
     def record(self, link: int, path: str, direction: int | None = None) -> None:

@@ -5,9 +5,26 @@
 
 namespace railyard {
 
+namespace {
+
+// SplitMix64 (Steele, Lea and Flood): the output for a state. Of state 0 it is 0.
+std::uint64_t split_mix(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    return z ^ (z >> 31);
+}
+
+}  // namespace
+
 SwitchState::SwitchState(std::string of, FramePool& frames) : pool(frames), name(std::move(of)) {
-    // Seed with a hash of the name: each switch has its own sequence, equal in every run.
+    set_seed(0);
+}
+
+void SwitchState::set_seed(std::uint64_t seed) {
+    // A hash of the name (FNV-1a) gives each switch its own sequence.
+    random_ = 0xCBF29CE484222325ULL;
     for (const char c : name) random_ = (random_ ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
+    random_ ^= split_mix(seed);
 }
 
 void SwitchState::clear() {
@@ -44,15 +61,10 @@ void SwitchState::load(std::shared_ptr<const Program> of, const std::vector<Tabl
     ASSERT(tables.size() == contents.size());
 }
 
-// SplitMix64 (Steele, Lea and Flood).
 std::uint64_t SwitchState::random(std::uint64_t low, std::uint64_t high) {
     random_ += 0x9E3779B97F4A7C15ULL;
-    std::uint64_t z = random_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    z ^= z >> 31;
     const unsigned __int128 span = static_cast<unsigned __int128>(high - low) + 1;
-    return low + static_cast<std::uint64_t>((static_cast<unsigned __int128>(z) * span) >> 64);
+    return low + static_cast<std::uint64_t>((split_mix(random_) * span) >> 64);
 }
 
 }  // namespace railyard

@@ -53,7 +53,10 @@ struct SwitchState {
     // Create the tables and arrays of a program, after clear(). empty: contents without entries, by table.
     void load(std::shared_ptr<const Program> of, const std::vector<TableLayout>& layouts,
               const std::vector<std::shared_ptr<TableContent>>& empty);
-    // Return a random number from `low` to `high`, inclusive; the sequence depends only on the switch's name.
+    // Begin the sequence of random() that belongs to the switch's name and a seed; the constructor has seed
+    // 0.
+    void set_seed(std::uint64_t seed);
+    // Return a random number from `low` to `high`, inclusive.
     std::uint64_t random(std::uint64_t low, std::uint64_t high);
 
     // Members that every frame needs come first, in few lines of the cache.
@@ -78,7 +81,7 @@ struct SwitchState {
     std::function<void()> on_checkpoint;
 
    private:
-    std::uint64_t random_ = 0xCBF29CE484222325ULL;
+    std::uint64_t random_ = 0;
 };
 
 }  // namespace railyard

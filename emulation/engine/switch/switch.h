@@ -51,6 +51,8 @@ class Switch {
 
     // Pending digests, oldest first; the caller clears the list.
     std::vector<Digest>& digests() { return state_.digests; }
+    // Begin a new sequence of the program's random numbers, which depends on the switch's name and the seed.
+    void set_seed(std::uint64_t seed) { state_.set_seed(seed); }
     // Set the receiver of log_msg lines. Without it, lines are not formatted.
     void set_log(std::function<void(const std::string&)> log) { state_.on_log = std::move(log); }
     [[nodiscard]] bool logs() const { return static_cast<bool>(state_.on_log); }

@@ -52,6 +52,11 @@ class SwitchSet {
         return append(name, cpu_port, pool_, shares_);
     }
     Switch& switch_at(Index<Switch> index) { return *switches_.at(index); }
+    // Set the seed of the random numbers that programs draw, in present and later switches; at first 0.
+    void set_seed(std::uint64_t seed) {
+        seed_ = seed;
+        for (const auto& each : switches_) each->set_seed(seed);
+    }
     [[nodiscard]] std::size_t switch_count() const { return switches_.size(); }
 
     FramePool& pool() { return pool_; }
@@ -82,6 +87,7 @@ class SwitchSet {
     Index<Switch> append(const std::string& name, Port cpu_port, FramePool& pool, ProgramShares& shares) {
         const Index<Switch> index = switches_.next();
         switches_.push_back(std::make_unique<Switch>(name, cpu_port, pool, shares));
+        switches_.back()->set_seed(seed_);
         return index;
     }
     SwitchMemory& further_memory() {
@@ -93,6 +99,7 @@ class SwitchSet {
     ProgramShares shares_;
     std::vector<std::unique_ptr<SwitchMemory>> further_;
     List<Switch, std::unique_ptr<Switch>> switches_;
+    std::uint64_t seed_ = 0;
     std::deque<ControlItem> control_;
     SharedMutex mutex_;
 };

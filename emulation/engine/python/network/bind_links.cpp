@@ -190,9 +190,15 @@ void bind_link_changes(nb::class_<Network, SwitchSet>& c) {
             "`blocked`: all frames are lost. `loss` is the probability that a frame is lost. `rate_bps`\n"
             "replaces the link's rate. The default values end an impairment.")
         .def(
-            "set_seed", [](Network& n, std::uint64_t seed) { n.links().set_seed(seed); },
+            "set_seed",
+            [](Network& n, std::uint64_t seed) {
+                n.links().set_seed(seed);
+                n.set_seed(seed);
+            },
             nb::sig("def set_seed(self, seed: int, /) -> None"),
-            "Set the seed of all links; each direction has its own random number generator.")
+            "Set the seed of all links, and of the random numbers that programs draw.\n"
+            "\n"
+            "Each direction of a link, and each switch, has its own random number generator.")
         .def(
             "record",
             [](Network& n, Index<Link> link, const std::string& path, std::optional<int> direction) {

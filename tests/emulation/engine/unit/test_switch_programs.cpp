@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A switch without a program, a change of programs, registers, constant entries; programs that do not load.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "load/compile/json.h"
 #include "switch.h"
 
@@ -11,6 +16,20 @@ using unit::Running;
 TEST_F(Running, ASwitchWithoutAProgramDropsAll) {
     sw = std::make_unique<Switch>("s", Port(510), pool, shares);
     EXPECT_TRUE(process("frame").empty());
+}
+
+TEST_F(Running, RandomNumbersDependOnNameAndSeed) {
+    const auto drawn = [&](const std::string& name, std::optional<std::uint64_t> seed) {
+        SwitchState state(name, pool);
+        if (seed) state.set_seed(*seed);
+        std::vector<std::uint64_t> numbers;
+        for (int i = 0; i < 8; ++i) numbers.push_back(state.random(0, 0xFFFF));
+        return numbers;
+    };
+    EXPECT_EQ(drawn("s", 1), drawn("s", 1));
+    EXPECT_NE(drawn("s", 1), drawn("s", 2));
+    EXPECT_NE(drawn("s", 1), drawn("t", 1));
+    EXPECT_EQ(drawn("s", {}), drawn("s", 0));
 }
 
 TEST_F(Running, ANewProgramForgetsEntriesAndCounters) {

@@ -135,6 +135,25 @@ transport: {{ack_every: 1, congestion: {congestion}}}
     assert only.observation.correct_nodes == 8
 
 
+@pytest.mark.parametrize(("marks", "draws"), [("first_frames: 2, last_frames: 32", True), ("12", False)])
+def test_marks_between_two_depths_are_drawn_from_the_seed(
+    write: Callable[[str], Path], marks: str, draws: bool
+) -> None:
+    link = f"{{{TRIMS}, ecn: {{{marks}}}}}" if draws else f"{{{TRIMS}, ecn_frames: {marks}}}"
+    text = INCAST.replace("LINK", link).replace("CONGESTION", "congestion: nscc")
+    prepared = prepare(*load(write(text.replace("ELEMENTS", "65536"))))
+
+    def marked(seed: int) -> Figures:
+        (only,) = run(prepared, seed).runs.values()
+        assert not only.observation.first_wrong
+        return {name: value for name, value in measure(only).items() if name != "result_crc32"}  # of the data
+
+    first = marked(1)
+    assert first["marked_frames"] > 0
+    assert marked(1) == first
+    assert (marked(2) != first) is draws
+
+
 def test_headers_of_many_senders_do_not_keep_data_from_its_link(write: Callable[[str], Path]) -> None:
     """Fifteen fixed windows of frames hardly longer than their headers: data goes ahead after ten headers."""
     members = [f"gpu{2 * rank}" for rank in range(16)]
