@@ -35,7 +35,7 @@ class Saturator final : public Application {
     std::vector<std::string> frames_;
     std::uint64_t at_first_;
     PythonRandom random_;
-    std::shared_ptr<SaturationBudget> budget_;
+    std::shared_ptr<SaturationBudget> budget_;  // shared with all other Saturators
 };
 
 }  // namespace railyard

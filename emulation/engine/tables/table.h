@@ -115,6 +115,7 @@ class Table {
     };
 
     const TableLayout& layout_;
+    // In SwitchState::contents, a list that is prefetched as a whole.
     std::shared_ptr<TableContent>& content_;
     bool changed_ = false;  // since the last call of share()
 
