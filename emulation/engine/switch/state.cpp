@@ -17,14 +17,14 @@ std::uint64_t split_mix(std::uint64_t z) {
 }  // namespace
 
 SwitchState::SwitchState(std::string of, FramePool& frames) : pool(frames), name(std::move(of)) {
-    set_seed(0);
+    set_seed(kUnseeded);
 }
 
 void SwitchState::set_seed(std::uint64_t seed) {
     // A hash of the name (FNV-1a) gives each switch its own sequence.
     random_ = 0xCBF29CE484222325ULL;
     for (const char c : name) random_ = (random_ ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
-    random_ ^= split_mix(seed);
+    random_ ^= split_mix(seed - kUnseeded);
 }
 
 void SwitchState::clear() {

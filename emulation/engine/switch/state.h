@@ -53,8 +53,9 @@ struct SwitchState {
     // Create the tables and arrays of a program, after clear(). empty: contents without entries, by table.
     void load(std::shared_ptr<const Program> of, const std::vector<TableLayout>& layouts,
               const std::vector<std::shared_ptr<TableContent>>& empty);
-    // Begin the sequence of random() that belongs to the switch's name and a seed; the constructor has seed
-    // 0.
+    // Seed of switches that get none, and of scenarios that name none.
+    static constexpr std::uint64_t kUnseeded = 1;
+    // Begin the sequence of random() that belongs to the switch's name and a seed; kUnseeded at first.
     void set_seed(std::uint64_t seed);
     // Return a random number from `low` to `high`, inclusive.
     std::uint64_t random(std::uint64_t low, std::uint64_t high);

@@ -52,7 +52,7 @@ class SwitchSet {
         return append(name, cpu_port, pool_, shares_);
     }
     Switch& switch_at(Index<Switch> index) { return *switches_.at(index); }
-    // Set the seed of the random numbers that programs draw, in present and later switches; at first 0.
+    // Set the seed of the random numbers that programs draw, in present and later switches.
     void set_seed(std::uint64_t seed) {
         seed_ = seed;
         for (const auto& each : switches_) each->set_seed(seed);
@@ -99,7 +99,7 @@ class SwitchSet {
     ProgramShares shares_;
     std::vector<std::unique_ptr<SwitchMemory>> further_;
     List<Switch, std::unique_ptr<Switch>> switches_;
-    std::uint64_t seed_ = 0;
+    std::uint64_t seed_ = SwitchState::kUnseeded;
     std::deque<ControlItem> control_;
     SharedMutex mutex_;
 };

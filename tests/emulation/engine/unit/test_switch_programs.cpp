@@ -29,7 +29,7 @@ TEST_F(Running, RandomNumbersDependOnNameAndSeed) {
     EXPECT_EQ(drawn("s", 1), drawn("s", 1));
     EXPECT_NE(drawn("s", 1), drawn("s", 2));
     EXPECT_NE(drawn("s", 1), drawn("t", 1));
-    EXPECT_EQ(drawn("s", {}), drawn("s", 0));
+    EXPECT_EQ(drawn("s", {}), drawn("s", SwitchState::kUnseeded));
 }
 
 TEST_F(Running, ANewProgramForgetsEntriesAndCounters) {
