@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of the numbers that rooms pass to each other. No integer converts to such a type, and no type to
-// another, so that arguments in a wrong order do not compile.
+// Types of the numbers that rooms pass to each other: ports, times, bytes. No integer converts to such a
+// type, and no type to another, so that arguments in a wrong order and sums of different units do not
+// compile.
 #pragma once
 
 #include <array>
@@ -8,7 +9,9 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "invariant.h"
@@ -36,7 +39,81 @@ template <typename Kind, typename T>
     return std::to_string(number.value());
 }
 
-using Time = std::int64_t;  // picoseconds
+// A number of units of a `Kind`, with the arithmetic of a physical quantity: a sum or difference of two
+// amounts is an amount, a ratio of two amounts is a plain number. An amount converts to a wider amount of its
+// kind.
+template <typename Kind, std::integral T>
+class Amount {
+   public:
+    constexpr Amount() noexcept = default;
+    template <std::integral From>
+    constexpr explicit Amount(From units) noexcept : units_(static_cast<T>(units)) {
+        ASSERT(std::in_range<T>(units));
+    }
+    // Truncate towards zero.
+    template <std::floating_point From>
+    constexpr explicit Amount(From units) noexcept : units_(static_cast<T>(units)) {}
+    template <std::integral From>
+    constexpr explicit(sizeof(From) >= sizeof(T)) Amount(Amount<Kind, From> other) noexcept
+        : Amount(other.value()) {}
+
+    [[nodiscard]] constexpr T value() const noexcept { return units_; }
+    template <std::floating_point To>
+    [[nodiscard]] constexpr explicit operator To() const noexcept {
+        return static_cast<To>(units_);
+    }
+
+    constexpr Amount& operator+=(Amount other) noexcept {
+        units_ += other.units_;
+        return *this;
+    }
+    constexpr Amount& operator-=(Amount other) noexcept {
+        units_ -= other.units_;
+        return *this;
+    }
+    friend constexpr auto operator<=>(Amount, Amount) noexcept = default;
+    friend constexpr Amount operator+(Amount a, Amount b) noexcept { return a += b; }
+    friend constexpr Amount operator-(Amount a, Amount b) noexcept { return a -= b; }
+    constexpr Amount operator-() const noexcept { return Amount(-units_); }
+    template <std::integral Factor>
+    friend constexpr Amount operator*(Amount a, Factor factor) noexcept {
+        return Amount(a.units_ * static_cast<T>(factor));
+    }
+    template <std::integral Factor>
+    friend constexpr Amount operator*(Factor factor, Amount a) noexcept {
+        return a * factor;
+    }
+    template <std::integral Divisor>
+    friend constexpr Amount operator/(Amount a, Divisor divisor) noexcept {
+        return Amount(a.units_ / static_cast<T>(divisor));
+    }
+    friend constexpr T operator/(Amount a, Amount b) noexcept { return a.units_ / b.units_; }
+    friend constexpr Amount operator%(Amount a, Amount b) noexcept { return Amount(a.units_ % b.units_); }
+    // Multiply by a power of two; divide by a power of two and round towards minus infinity.
+    friend constexpr Amount operator<<(Amount a, unsigned exponent) noexcept {
+        return Amount(a.units_ << exponent);
+    }
+    friend constexpr Amount operator>>(Amount a, unsigned exponent) noexcept {
+        return Amount(a.units_ >> exponent);
+    }
+    friend constexpr Amount abs(Amount a) noexcept { return a.units_ < 0 ? -a : a; }
+    friend std::string to_string(Amount a) { return std::to_string(a.units_); }
+
+   private:
+    T units_ = 0;
+};
+
+// Picoseconds of virtual time: a time since the start, or a duration.
+using Time = Amount<struct TimeKind, std::int64_t>;
+static_assert(sizeof(Time) == sizeof(std::int64_t) && std::is_trivially_copyable_v<Time>);
+inline constexpr Time kNanosecond{1'000}, kMicrosecond = 1'000 * kNanosecond,
+                                          kMillisecond = 1'000 * kMicrosecond, kSecond = 1'000 * kMillisecond;
+// In place of a time: the event has not happened, or none is due.
+inline constexpr Time kUnset{-1};
+// Bytes of traffic: of frames, queues, credits and windows. Memory and positions in it have std::size_t.
+using Bytes = Amount<struct ByteKind, std::int64_t>;
+// Bytes of a frame, in structures that every frame has.
+using FrameBytes = Amount<struct ByteKind, std::uint32_t>;
 
 // Port of a switch.
 using Port = Number<struct PortKind, std::uint32_t>;
@@ -79,3 +156,12 @@ struct ByLane : std::array<T, kVls> {
 };
 
 }  // namespace railyard
+
+template <typename Kind, typename T>
+struct std::numeric_limits<railyard::Amount<Kind, T>> {
+    using Amount = railyard::Amount<Kind, T>;
+    static constexpr bool is_specialized = true;
+    static constexpr Amount min() noexcept { return Amount(numeric_limits<T>::min()); }
+    static constexpr Amount lowest() noexcept { return Amount(numeric_limits<T>::lowest()); }
+    static constexpr Amount max() noexcept { return Amount(numeric_limits<T>::max()); }
+};

@@ -43,7 +43,9 @@ void Drive::run(unsigned most) {
                 case 6: copies(); break;
                 case 7: state(); break;
                 case 8: look(); break;
-                case 9: now_ += in_.ConsumeIntegralInRange<Time>(0, Time{1} << 44); break;
+                case 9:
+                    now_ += Time(in_.ConsumeIntegralInRange(std::int64_t{0}, std::int64_t{1} << 44));
+                    break;
                 case 10:
                 case 11: frame(false); break;
                 case 12: egress(); break;
@@ -208,7 +210,7 @@ void Drive::state() {
         const std::size_t at = below(p.value_sets.size());
         std::size_t bytes = 0;
         for (const unsigned bits : p.value_sets[at].fields) bytes += (bits + 7) / 8;
-        std::vector<std::pair<Switch::Bytes, Switch::Bytes>> members(below(4));
+        std::vector<std::pair<Switch::ByteString, Switch::ByteString>> members(below(4));
         for (auto& [v, mask] : members) {
             v = in_.ConsumeBytes<std::uint8_t>(bytes);
             mask.assign(bytes, in_.ConsumeBool() ? 0xFF : 0);
@@ -222,10 +224,11 @@ void Drive::state() {
         std::ignore = table.set_meter(match, priority, meter(), now_);
         std::ignore = table.set_counters(
             match, priority, {in_.ConsumeIntegral<std::uint64_t>(), in_.ConsumeIntegral<std::uint64_t>()});
-        std::ignore = table.set_ttl(match, priority,
-                                    in_.ConsumeBool() ? in_.ConsumeIntegral<Time>()
-                                                      : in_.ConsumeIntegralInRange<Time>(0, Time{1} << 42),
-                                    now_);
+        std::ignore = table.set_ttl(
+            match, priority,
+            Time(in_.ConsumeBool() ? in_.ConsumeIntegral<std::int64_t>()
+                                   : in_.ConsumeIntegralInRange(std::int64_t{0}, std::int64_t{1} << 42)),
+            now_);
     }
 }
 
@@ -296,7 +299,7 @@ void Drive::egress() {
     const std::size_t at = below(waiting_.size());
     Output chosen = std::move(waiting_[at]);
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(at));
-    const Time enqueued = now_ - in_.ConsumeIntegralInRange<Time>(0, now_);
+    const Time enqueued = now_ - Time(in_.ConsumeIntegralInRange(std::int64_t{0}, now_.value()));
     Outputs out;
     switch_.egress(
         std::move(chosen.frame), chosen.port,

@@ -47,7 +47,7 @@ class Drive {
     FramePool pool_;
     ProgramShares shares_;
     Switch switch_;
-    Time now_ = 0;
+    Time now_{};
     GuidedFrame last_;
     std::vector<Output> waiting_;  // between ingress and egress
     std::vector<std::vector<std::pair<std::vector<MatchValue>, EntryPriority>>>

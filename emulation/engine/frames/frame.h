@@ -48,7 +48,7 @@ struct Phv {
     std::uint32_t truncate = 0;
     Budget left;
     std::uint32_t enqueue_depth = 0;  // frames in the queue at time `enqueued`
-    Time enqueued = 0;
+    Time enqueued{};
 };
 
 // Load and store 64-bit words in network byte order.

@@ -9,7 +9,6 @@ namespace railyard {
 
 namespace {
 constexpr std::uint32_t kNanoseconds = 0xa1b23c4d, kEthernet = 1, kSnapLength = 262144;
-constexpr std::int64_t kSecond = 1'000'000'000;
 }  // namespace
 
 PcapFile::PcapFile(const std::string& path) : file_(std::fopen(path.c_str(), "wbe")) {
@@ -22,13 +21,14 @@ PcapFile::PcapFile(const std::string& path) : file_(std::fopen(path.c_str(), "wb
 void PcapFile::write(std::string_view frame) {
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
-    write(frame, now.tv_sec * kSecond + now.tv_nsec);
+    write(frame, std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
 }
 
-void PcapFile::write(std::string_view frame, std::int64_t nanoseconds) {
+void PcapFile::write(std::string_view frame, std::chrono::nanoseconds time) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
     const auto length = static_cast<std::uint32_t>(frame.size());
-    const std::uint32_t header[] = {static_cast<std::uint32_t>(nanoseconds / kSecond),
-                                    static_cast<std::uint32_t>(nanoseconds % kSecond), length, length};
+    const std::uint32_t header[] = {static_cast<std::uint32_t>(seconds.count()),
+                                    static_cast<std::uint32_t>((time - seconds).count()), length, length};
     std::fwrite(header, sizeof header, 1, file_.get());
     std::fwrite(frame.data(), frame.size(), 1, file_.get());
     dirty_ = true;

@@ -2,6 +2,7 @@
 // PCAP file of Ethernet frames, with times in nanoseconds.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -16,7 +17,7 @@ class PcapFile {
     explicit PcapFile(const std::string& path);
 
     void write(std::string_view frame);  // with the current real time
-    void write(std::string_view frame, std::int64_t nanoseconds);
+    void write(std::string_view frame, std::chrono::nanoseconds time);
     // Write buffered frames to the file.
     void flush();
 

@@ -16,7 +16,7 @@ class RecentFrames {
    public:
     struct Item {
         std::uint64_t number = 0;  // count of frames put before
-        Time time = 0;
+        Time time{};
         Direction direction = Direction::Forward;
         std::string bytes;
     };

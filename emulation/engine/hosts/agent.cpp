@@ -19,7 +19,7 @@ AgentStats& AgentStats::operator+=(const AgentStats& other) {
     return *this;
 }
 
-Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std::uint16_t job,
+Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<ByteArray> data, std::uint16_t job,
              const TransportParameters& parameters, std::shared_ptr<ReductionUnit> unit)
     : rank_(std::move(rank)),
       table_(*rank_->table),
@@ -216,7 +216,7 @@ void Agent::on_frame(FrameHandle frame, Time now, Actions& actions) {
 
 void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions) {
     Sender& sender = *peer.senders[number];
-    const bool measured = trips_.peak != 0;
+    const bool measured = trips_.peak != Time();
     if (fields.opcode == kOpcodeCredit) {
         sender.on_credit(fields.sack, now);
         sender.resend_lost(now, actions);
@@ -231,7 +231,7 @@ void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time no
         else sender.on_trim(fields.nacked, now);
     }
     sender.resend_lost(now, actions);
-    if (!measured && trips_.peak != 0) {
+    if (!measured && trips_.peak != Time()) {
         // Timers that were set before the first measured round trip are too long.
         for (const auto& other : peers_)
             for (const auto& each : other->senders) {

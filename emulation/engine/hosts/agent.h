@@ -42,14 +42,14 @@ using Routes = std::vector<std::pair<std::uint16_t, BucketSet>>;
 // A connection given up after too many retries: the peer's rank, the oldest unacknowledged PSN, and the time.
 struct Failure {
     std::uint32_t peer = 0, psn = 0;
-    Time at = 0;
+    Time at{};
 };
 
 struct AgentStats {
     std::uint64_t sent = 0, retransmitted = 0, received = 0, duplicates = 0, acks_sent = 0, acks_received = 0;
     std::uint64_t marked = 0;
     std::uint64_t trimmed = 0;                  // frames sent whose payload a switch has cut off
-    Time rtt = 0;                               // largest smoothed round trip
+    Time rtt{};                                 // largest smoothed round trip
     std::map<std::string, std::uint64_t> junk;  // discarded frames by reason
 
     AgentStats& operator+=(const AgentStats& other);
@@ -62,7 +62,7 @@ using Deliveries = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
 class Participant : public Application {
    public:
     virtual void on_reroute(const Routes& routes, Time now, Actions& actions) = 0;
-    [[nodiscard]] virtual std::shared_ptr<Bytes> result() const = 0;
+    [[nodiscard]] virtual std::shared_ptr<ByteArray> result() const = 0;
     [[nodiscard]] virtual AgentStats stats() const = 0;
     [[nodiscard]] virtual std::uint64_t received() const { return stats().received; }  // data frames
     [[nodiscard]] virtual Deliveries delivered() const { return {}; }
@@ -81,7 +81,7 @@ class Participant : public Application {
 class Agent final : public Participant {
    public:
     // All agents of an NPU share `unit`. Null: reductions take no time and no memory traffic is counted.
-    Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std::uint16_t job,
+    Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<ByteArray> data, std::uint16_t job,
           const TransportParameters& parameters, std::shared_ptr<ReductionUnit> unit = nullptr);
 
     void start(Time now, Actions& actions) override;
@@ -92,7 +92,7 @@ class Agent final : public Participant {
     [[nodiscard]] bool isolated() const override { return !on_done; }
     void detach() override;
 
-    [[nodiscard]] std::shared_ptr<Bytes> result() const override { return payloads_.shared(); }
+    [[nodiscard]] std::shared_ptr<ByteArray> result() const override { return payloads_.shared(); }
     [[nodiscard]] AgentStats stats() const override;
     [[nodiscard]] std::uint64_t received() const override { return received_; }
     [[nodiscard]] Deliveries delivered() const override;

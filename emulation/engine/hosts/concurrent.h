@@ -30,7 +30,7 @@ class Concurrent final : public Participant {
     void detach() override;
 
     // Always empty: each agent has its own array.
-    [[nodiscard]] std::shared_ptr<Bytes> result() const override { return std::make_shared<Bytes>(); }
+    [[nodiscard]] std::shared_ptr<ByteArray> result() const override { return std::make_shared<ByteArray>(); }
     [[nodiscard]] AgentStats stats() const override;
     [[nodiscard]] std::optional<Time> finished() const override { return std::nullopt; }
     // Always none: an agent that gives up ends only its own collective.

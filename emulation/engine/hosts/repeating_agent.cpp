@@ -28,8 +28,8 @@ constexpr std::uint32_t kWindows = 16, kStride = (kPsnMask + 1) / kWindows, kMos
 
 // Return an iteration's input: the data rotated by `iteration` elements, so that stale frames spoil the
 // result.
-std::shared_ptr<Bytes> input_of(const Bytes& data, std::uint32_t iteration) {
-    auto input = std::make_shared<Bytes>(data.size());
+std::shared_ptr<ByteArray> input_of(const ByteArray& data, std::uint32_t iteration) {
+    auto input = std::make_shared<ByteArray>(data.size());
     if (data.empty()) return input;
     const std::size_t first = data.size() - iteration % (data.size() / kItemBytes) * kItemBytes;
     std::rotate_copy(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(first % data.size()),
@@ -39,8 +39,8 @@ std::shared_ptr<Bytes> input_of(const Bytes& data, std::uint32_t iteration) {
 
 }  // namespace
 
-RepeatingAgent::RepeatingAgent(std::shared_ptr<const Rank> rank, Bytes data, const IterationProfile& profile,
-                               const TransportParameters& parameters,
+RepeatingAgent::RepeatingAgent(std::shared_ptr<const Rank> rank, ByteArray data,
+                               const IterationProfile& profile, const TransportParameters& parameters,
                                const std::optional<Reduction>& reduction)
     : rank_(std::move(rank)),
       data_(std::move(data)),
@@ -70,7 +70,7 @@ Agent& RepeatingAgent::agent(std::uint32_t number) {
     return made;
 }
 
-std::shared_ptr<Bytes> RepeatingAgent::result() const { return find(at_)->result(); }
+std::shared_ptr<ByteArray> RepeatingAgent::result() const { return find(at_)->result(); }
 
 std::optional<Failure> RepeatingAgent::failed() const {
     for (const Iteration& iteration : agents_)
@@ -190,7 +190,7 @@ void RepeatingAgent::go_on(Time now, Actions& actions) {
         if (!present.done()) return;
         if (!sent_) sent_ = now;
         if (now < computed()) return;
-        const Bytes& result = *present.result();
+        const ByteArray& result = *present.result();
         const auto checksum =
             static_cast<std::uint32_t>(hash(HashAlgorithm::Crc32, result.data(), result.size()));
         log_.push_back({begun_, send_, *sent_, now, checksum});

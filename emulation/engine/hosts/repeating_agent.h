@@ -17,19 +17,19 @@ namespace railyard {
 // A number of iterations, each with `compute` ps of computation, whose last `overlap` ps run while sending.
 struct IterationProfile {
     std::uint32_t iterations = 1;
-    Time compute = 0, overlap = 0;
+    Time compute{}, overlap{};
 };
 
 // Times of an iteration: its begin, the begin and the end of sending, its end. `checksum`: CRC-32 of the
 // result.
 struct IterationReport {
-    Time begun = 0, send = 0, sent = 0, end = 0;
+    Time begun{}, send{}, sent{}, end{};
     std::uint32_t checksum = 0;
 };
 
 class RepeatingAgent final : public Participant {
    public:
-    RepeatingAgent(std::shared_ptr<const Rank> rank, Bytes data, const IterationProfile& profile,
+    RepeatingAgent(std::shared_ptr<const Rank> rank, ByteArray data, const IterationProfile& profile,
                    const TransportParameters& parameters, const std::optional<Reduction>& reduction = {});
 
     void start(Time now, Actions& actions) override;
@@ -40,7 +40,7 @@ class RepeatingAgent final : public Participant {
     void detach() override;
 
     // Return the array of the current iteration.
-    [[nodiscard]] std::shared_ptr<Bytes> result() const override;
+    [[nodiscard]] std::shared_ptr<ByteArray> result() const override;
     [[nodiscard]] AgentStats stats() const override;
     [[nodiscard]] Deliveries delivered() const override;
     [[nodiscard]] std::optional<Time> finished() const override { return finished_; }
@@ -75,17 +75,19 @@ class RepeatingAgent final : public Participant {
     void go_on(Time now, Actions& actions);
     void take(std::uint32_t number, const Actions& actions);
     void answer_deadline(Actions& actions) const;
-    [[nodiscard]] Time lost() const { return unit_ ? unit_->core() : 0; }
+    [[nodiscard]] Time lost() const { return unit_ ? unit_->core() : Time(); }
     // Return the end of the computation before sending, or of the overlapped part once sending has begun.
     // Cores that reduce prolong the computation.
-    [[nodiscard]] Time computed() const { return send_ + (sending_ ? profile_.overlap : 0) + lost() - core_; }
+    [[nodiscard]] Time computed() const {
+        return send_ + (sending_ ? profile_.overlap : Time()) + lost() - core_;
+    }
 
     std::shared_ptr<const Rank> rank_;
-    Bytes data_;
+    ByteArray data_;
     IterationProfile profile_;
     TransportParameters parameters_;
     std::shared_ptr<ReductionUnit> unit_;
-    Time core_ = 0;                    // core time lost to reduction when this part of the computation began
+    Time core_{};                      // core time lost to reduction when this part of the computation began
     std::vector<Iteration> agents_;    // in the order of their creation
     std::vector<Deadline> deadlines_;  // in the order of their agents' first answers
     AgentStats past_;                  // of removed agents
@@ -93,7 +95,7 @@ class RepeatingAgent final : public Participant {
     std::vector<IterationReport> log_;
     std::uint32_t at_ = 0;
     bool sending_ = false;
-    Time begun_ = 0, send_ = 0;
+    Time begun_{}, send_{};
     std::optional<Time> sent_, finished_;
 };
 

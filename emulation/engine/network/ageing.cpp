@@ -7,10 +7,10 @@ namespace railyard {
 
 void Ageing::watch(Index<Switch> index) {
     const Time due = switches_.at(index)->next_ageing();
-    if (due < 0) return;
+    if (due < Time()) return;
     used_ = true;
     const Time time = std::max(due, timeline_.now());
-    if (at_[index] != -1 && at_[index] <= time) return;
+    if (at_[index] != kUnset && at_[index] <= time) return;
     at_[index] = time;
     ++events_;
     timeline_.push_control(time, EventKind::Age, index);
@@ -21,7 +21,7 @@ void Ageing::age(Index<Switch> index) {
     --events_;
     const Time now = timeline_.now();
     if (at_[index] != now) return;  // replaced by an earlier event
-    at_[index] = -1;
+    at_[index] = kUnset;
     Switch& sw = *switches_[index];
     for (std::size_t table = 0; table < sw.table_count(); ++table)
         if (sw.table_due(table, now))
@@ -35,7 +35,7 @@ void Ageing::age(Index<Switch> index) {
 void Ageing::resume() {
     std::erase_if(unread_, [this](Index<Switch> index) {
         const Time due = switches_.at(index)->next_ageing();
-        if (due >= 0 && due <= timeline_.now()) return false;
+        if (due >= Time() && due <= timeline_.now()) return false;
         watch(index);
         return true;
     });

@@ -18,7 +18,7 @@ class Ageing {
     Ageing(Timeline& timeline, const Switches& switches, std::deque<ControlItem>& control)
         : timeline_(timeline), switches_(switches), control_(control) {}
 
-    void add_switch() { at_.push_back(-1); }
+    void add_switch() { at_.push_back(kUnset); }
     // Schedule an event for the time at which the next entry of a switch ages.
     void watch(Index<Switch> index);
     // Notify the control plane of each table of a switch that has aged entries.
@@ -35,7 +35,7 @@ class Ageing {
     const Switches& switches_;
     std::deque<ControlItem>& control_;
     std::size_t events_ = 0;
-    List<Switch, Time> at_;              // time of the next event; -1: none
+    List<Switch, Time> at_;              // time of the next event; kUnset: none
     std::vector<Index<Switch>> unread_;  // switches with aged entries reported and not read yet
     bool used_ = false;
 };

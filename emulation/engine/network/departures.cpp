@@ -21,7 +21,7 @@ void Queues::hold(Partition& p, const Held& held, const Outputs& copies) {
             }
             each.share = p.free_shares.back();
             p.free_shares.pop_back();
-            p.shares[each.share] = {1, 0};
+            p.shares[each.share] = {1, Time()};
         }
         ASSERT(p.shares[each.share].copies > 0);
         p.shares[each.share].copies += static_cast<std::uint32_t>(copies.size()) - 1;

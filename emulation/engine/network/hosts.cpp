@@ -76,7 +76,7 @@ void Hosts::send(Partition& p, Index<Host> host, FrameHandle frame, Vl vl) {
 void Hosts::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
     ASSERT(hosts_[host].partition == &p);
     queues_.release(p, std::exchange(frame->held, Held{}), p.now);
-    if (bin_ > 0 && frame->lane().value() < bin_vls_) {
+    if (bin_ > Time() && frame->lane().value() < bin_vls_) {
         const auto bin = static_cast<std::size_t>(p.now / bin_);
         if (p.bins.size() <= bin) p.bins.resize(bin + 1, 0);
         p.bins[bin] += frame->length;
@@ -90,7 +90,7 @@ void Hosts::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
 void Hosts::on_timer(Partition& p, Index<Host> host) {
     Host& h = hosts_[host];
     if (h.deadline != p.now) return;  // the timer was changed or cleared
-    h.deadline = -1;
+    h.deadline = kUnset;
     consult(p, host,
             [&p](Application& application, Actions& actions) { application.on_timer(p.now, actions); });
 }

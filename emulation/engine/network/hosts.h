@@ -16,7 +16,7 @@ class Queues;
 
 struct Host {
     Index<Channel> out, in;  // from the host, to the host
-    Time deadline = -1;
+    Time deadline = kUnset;
     std::shared_ptr<Application> application;  // shared with the control plane, which reads its result
     Partition* partition = nullptr;
 };
@@ -56,7 +56,7 @@ class Hosts {
     void on_timer(Partition& p, Index<Host> host);
     // Replace the earlier deadline of the host.
     void set_timer(Partition& p, Index<Host> host, Time deadline);
-    void clear_timer(Index<Host> host) { hosts_.at(host).deadline = -1; }
+    void clear_timer(Index<Host> host) { hosts_.at(host).deadline = kUnset; }
 
    private:
     // Call an application for an event, and carry out its actions.
@@ -67,7 +67,7 @@ class Hosts {
     Queues& queues_;
     List<Host> hosts_;
     bool cna24_ = false;
-    Time bin_ = 0;
+    Time bin_{};
     std::size_t bin_vls_ = kVls;
 };
 

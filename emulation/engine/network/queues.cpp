@@ -16,12 +16,12 @@ void Queues::wake(Partition& p, Channel& c, Index<Channel> index, Time time) {
     if (c.crossing && p.in_window()) [[unlikely]] {
         const Crossing& x = parts_.windows.status(c.crossing);
         if (time >= p.end) return p.note({.kind = Effect::Kind::Asked, .crossing = c.crossing, .time = time});
-        if (c.wake_at != -1 && c.wake_at <= time) return;
+        if (c.wake_at != kUnset && c.wake_at <= time) return;
         c.wake_at = time;
         p.note({.kind = Effect::Kind::Wakes, .crossing = c.crossing, .time = time});
         return Timeline::push(p, time, EventKind::Wake, x.channel);
     }
-    if (c.wake_at != -1 && c.wake_at <= time) return;
+    if (c.wake_at != kUnset && c.wake_at <= time) return;
     c.wake_at = time;
     Timeline::push(parts_.windows.sender_of(c, p), time, EventKind::Wake, index);
 }
@@ -69,7 +69,7 @@ void Queues::on_wake(Partition& p, Index<Channel> index, Time time) {
         parts_.windows.status(c.crossing);
         p.note({.kind = Effect::Kind::Woken, .crossing = c.crossing});
     }
-    c.wake_at = -1;
+    c.wake_at = kUnset;
     try_send(p, index);
 }
 

@@ -75,8 +75,8 @@ RunEnd Network::run_partitions(Time until, std::uint64_t events, bool exactly) {
             return RunEnd::Until;
         }
         if (events == 0) return RunEnd::Paused;
-        const Time end =
-            std::min({first == Partition::kNoEnd ? first : first + windows_.delay(), control, until + 1});
+        const Time end = std::min(
+            {first == Partition::kNoEnd ? first : first + windows_.delay(), control, until + Time(1)});
         if (end > first && pause_ == 0 && windows.value_or(true)) {
             std::int64_t controlled = 0;
             for (const auto& p : timeline_.partitions()) controlled += p->pool.controlled();
@@ -98,7 +98,7 @@ RunEnd Network::run_partitions(Time until, std::uint64_t events, bool exactly) {
 
 // Return true if windows are possible: nothing but links joins the partitions.
 bool Network::independent() const {
-    return windows_.delay() > 0 && !links_.observed() && !ageing_.used() && hosts_.isolated() &&
+    return windows_.delay() > Time() && !links_.observed() && !ageing_.used() && hosts_.isolated() &&
            std::none_of(switches_.begin(), switches_.end(), [](const auto& sw) { return sw->logs(); });
 }
 

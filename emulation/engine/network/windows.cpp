@@ -142,7 +142,7 @@ void Windows::merge() {
             if (at == p->executed.size()) return Tournament::kNone;
             const Executed& next = p->executed[at];
             ASSERT(at == 0 || next.time >= p->executed[at - 1].time);
-            return static_cast<Tournament::Key>(next.time) << 64 | p->merged(next.number);
+            return static_cast<Tournament::Key>(next.time.value()) << 64 | p->merged(next.number);
         }
     };
     struct Merging {
@@ -228,7 +228,7 @@ void Windows::complete(Partition& p, const Effect& effect, Time now) {
             if (x.waiting) ask(x, c, std::max(c.returning.front().time, x.busy_until));
             return;
         case Effect::Kind::Wakes: c.wake_at = x.wake_at = effect.time; return;
-        case Effect::Kind::Woken: c.wake_at = x.wake_at = -1; return;
+        case Effect::Kind::Woken: c.wake_at = x.wake_at = kUnset; return;
         case Effect::Kind::Asked: return ask(x, c, effect.time);
         case Effect::Kind::Blocked:
             if (!c.returning.empty()) ask(x, c, c.returning.front().time);
@@ -243,7 +243,7 @@ void Windows::complete(Partition& p, const Effect& effect, Time now) {
 
 // Schedule a wake-up of a channel, as Queues::wake does, at the merge's position.
 void Windows::ask(Crossing& x, Channel& c, Time time) {
-    if (x.wake_at != -1 && x.wake_at <= time) return;
+    if (x.wake_at != kUnset && x.wake_at <= time) return;
     if (time < end_) throw PartitionError("link " + c.name + ": credits return within a window");
     c.wake_at = x.wake_at = time;
     add_event(*timeline_.partitions()[x.from], time, EventKind::Wake, x.channel);

@@ -21,7 +21,7 @@ struct WindowReport {
     std::vector<ThreadWork> threads;
     std::uint64_t windows = 0, events = 0, frames = 0;  // windows; events outside; frames between partitions
     double merge_seconds = 0, slowest_seconds = 0;      // slowest: sum over windows of the slowest thread
-    Time delay = 0;                                     // least delay of a link between partitions
+    Time delay{};                                       // least delay of a link between partitions
 };
 
 class Windows {
@@ -96,7 +96,7 @@ class Windows {
     List<Crossing> crossings_;
     Time delay_ = kForever;
     std::uint64_t window_ = 0;
-    Time end_ = 0;
+    Time end_{};
     std::int64_t merged_network_ = 0;  // pending events of kind Wake and Arrive at the merge's position
     bool merging_ = false, settled_ = true, broken_ = false;
     WindowReport report_;

@@ -55,6 +55,22 @@ struct nanobind::detail::type_caster<railyard::Number<Kind, T>> {
     }
 };
 
+// Converts amounts to Python integers: times to picoseconds.
+template <typename Kind, typename T>
+struct nanobind::detail::type_caster<railyard::Amount<Kind, T>> {
+    using Typed = railyard::Amount<Kind, T>;
+    NB_TYPE_CASTER(Typed, const_name("int"))
+    bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
+        make_caster<T> number;
+        if (!number.from_python(source, flags, cleanup)) return false;
+        value = Typed(number.value);
+        return true;
+    }
+    static handle from_cpp(Typed amount, rv_policy policy, cleanup_list* cleanup) noexcept {
+        return make_caster<T>::from_cpp(amount.value(), policy, cleanup);
+    }
+};
+
 // Converts real time to nanoseconds as Python integers.
 template <>
 struct nanobind::detail::type_caster<std::chrono::nanoseconds> {

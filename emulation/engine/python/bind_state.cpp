@@ -216,11 +216,11 @@ void bind_state(nb::class_<SwitchSet>& c) {
             "value_set_write",
             [](SwitchSet& n, Index<Switch> sw, std::size_t at,
                const std::vector<std::pair<nb::bytes, nb::bytes>>& values) {
-                std::vector<std::pair<Switch::Bytes, Switch::Bytes>> out;
+                std::vector<std::pair<Switch::ByteString, Switch::ByteString>> out;
                 out.reserve(values.size());
                 for (const auto& [value, mask] : values)
-                    out.emplace_back(Switch::Bytes(view(value).begin(), view(value).end()),
-                                     Switch::Bytes(view(mask).begin(), view(mask).end()));
+                    out.emplace_back(Switch::ByteString(view(value).begin(), view(value).end()),
+                                     Switch::ByteString(view(mask).begin(), view(mask).end()));
                 LockedSwitch(n, sw)->set_value_set(at, std::move(out));
             },
             nb::sig("def value_set_write(self, switch: int, value_set: int, values: list[tuple[bytes, "

@@ -200,7 +200,7 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
             "table_idle",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority) {
                 const LockedSwitch s(n, sw);
-                Time idle = 0;
+                Time idle{};
                 with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
                     idle = table.idle(match, priority, n.now());
                     return Status::Ok;

@@ -45,7 +45,7 @@ struct TraceStep {
 };
 
 struct SwitchState {
-    using Bytes = std::vector<std::uint8_t>;
+    using ByteString = std::vector<std::uint8_t>;
 
     SwitchState(std::string of, FramePool& frames);
     // Remove the program with its entries, arrays, groups and digests.
@@ -74,7 +74,7 @@ struct SwitchState {
     std::vector<std::unique_ptr<Profile>> profiles;
     std::vector<std::vector<std::uint64_t>> registers;  // limbs(bits) words a cell
     std::vector<std::vector<Meter>> meters;
-    std::vector<std::vector<std::pair<Bytes, Bytes>>> value_sets;  // values and masks
+    std::vector<std::vector<std::pair<ByteString, ByteString>>> value_sets;  // values and masks
     std::unordered_map<std::uint32_t, std::vector<Replica>> multicast;
     std::unordered_map<std::uint32_t, CloneSession> clones;
     std::string name;

@@ -23,10 +23,10 @@ void Switch::share_contents() {
 }
 
 Time Switch::next_ageing() const {
-    Time soonest = -1;
+    Time soonest = kUnset;
     for (const Table& t : state_.tables) {
         const Time at = t.next_ageing();
-        if (at >= 0 && (soonest < 0 || at < soonest)) soonest = at;
+        if (at >= Time() && (soonest < Time() || at < soonest)) soonest = at;
     }
     return soonest;
 }
@@ -41,7 +41,7 @@ void Switch::set_clone(std::uint32_t session, std::vector<Replica> replicas, std
     else state_.clones[session] = {std::move(replicas), truncate};
 }
 
-void Switch::set_value_set(std::size_t at, std::vector<std::pair<Bytes, Bytes>> values) {
+void Switch::set_value_set(std::size_t at, std::vector<std::pair<ByteString, ByteString>> values) {
     state_.value_sets.at(at) = std::move(values);
 }
 

@@ -79,8 +79,8 @@ class Switch {
     [[nodiscard]] std::size_t table_count() const { return state_.tables.size(); }
     Profile& profile(std::size_t at) { return *state_.profiles.at(at); }
     Meter& meter(std::size_t array, std::size_t at) { return state_.meters.at(array).at(at); }
-    // Return the earliest time at which an entry ages; -1: none. table_due() returns true if an entry of a
-    // table has aged.
+    // Return the earliest time at which an entry ages; kUnset: none. table_due() returns true if an entry of
+    // a table has aged.
     [[nodiscard]] Time next_ageing() const;
     [[nodiscard]] bool table_due(std::size_t table, Time now) const {
         return state_.tables.at(table).due(now);
@@ -99,9 +99,10 @@ class Switch {
     // whole.
     void set_multicast(std::uint32_t group, std::vector<Replica> replicas);
     void set_clone(std::uint32_t session, std::vector<Replica> replicas, std::uint32_t truncate);
-    using Bytes = SwitchState::Bytes;
-    void set_value_set(std::size_t at,
-                       std::vector<std::pair<Bytes, Bytes>> values);  // value, mask; as wide as the key
+    using ByteString = SwitchState::ByteString;
+    void set_value_set(
+        std::size_t at,
+        std::vector<std::pair<ByteString, ByteString>> values);  // value, mask; as wide as the key
 
    private:
     // A Traversal borrowed for a scope from the idle Traversals of the program.

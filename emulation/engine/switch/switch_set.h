@@ -18,7 +18,7 @@ namespace railyard {
 // Notification for the control plane.
 struct ControlItem {
     enum class Kind : int { PacketIn, Port, Alarm, Digest, Idle, Log } kind;
-    Time time = 0;
+    Time time{};
     Index<Switch> switch_index;  // none for an alarm
     std::int64_t value = 0;      // Port: number; Alarm: token; Digest: index of its list; Idle: table
     bool up = false;             // Port

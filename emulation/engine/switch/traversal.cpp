@@ -13,7 +13,7 @@ namespace railyard {
 
 namespace {
 
-std::uint64_t microseconds(Time t) { return static_cast<std::uint64_t>(t / 1'000'000); }
+std::uint64_t microseconds(Time t) { return static_cast<std::uint64_t>(t / kMicrosecond); }
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void Traversal::restore(std::uint64_t list) {
 
 void Traversal::run_to(Part last, Frame& frame, Port ingress_port) {
     if (last >= Part::Parse) {
-        state_.begin(frame, ingress_port, 0);
+        state_.begin(frame, ingress_port, Time());
         Parser(state_).parse(frame);
     }
     if (last >= Part::Ingress) Pipeline(state_).ingress();

@@ -20,7 +20,7 @@ using Outputs = std::vector<Output>;
 
 // Queue metadata of a frame. Depths are in frames.
 struct QueueRecord {
-    Time enqueued = 0, dequeued = 0;
+    Time enqueued{}, dequeued{};
     std::uint32_t enqueue_depth = 0, dequeue_depth = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "invariant.h"
+#include "units.h"
 
 namespace railyard {
 
@@ -18,16 +19,16 @@ struct MeterConfig {
 class Meter {
    public:
     [[nodiscard]] const std::optional<MeterConfig>& config() const { return config_; }
-    void configure(const std::optional<MeterConfig>& config, std::int64_t now) {
+    void configure(const std::optional<MeterConfig>& config, Time now) {
         config_ = config;
         if (!config) return;
         buckets_[0] = {config->committed_burst, 0, now};
         buckets_[1] = {config->peak_burst, 0, now};
     }
 
-    // Take `units` tokens at time `now` (ps); return the colour: 0 green, 1 yellow, 2 red. Always green
+    // Take `units` tokens at time `now`; return the colour: 0 green, 1 yellow, 2 red. Always green
     // without a configuration.
-    std::uint64_t execute(std::int64_t units, std::int64_t now) {
+    std::uint64_t execute(std::int64_t units, Time now) {
         if (!config_) return 0;
         const std::int64_t rates[2] = {config_->committed_rate, config_->peak_rate};
         const std::int64_t bursts[2] = {config_->committed_burst, config_->peak_burst};
@@ -44,15 +45,15 @@ class Meter {
     // Token bucket in whole units. `rest` keeps the fraction of a unit, so that rounding loses no tokens.
     struct Bucket {
         std::int64_t tokens = 0, rest = 0;  // rest: 10^-12 units
-        std::int64_t filled = 0;
-        void fill(std::int64_t rate, std::int64_t burst, std::int64_t now) {
-            constexpr std::int64_t kSecond = 1'000'000'000'000;
-            ASSERT(tokens <= burst && rest >= 0 && rest < kSecond);
-            const __int128 gained = static_cast<__int128>(now - filled) * rate + rest;
+        Time filled{};
+        void fill(std::int64_t rate, std::int64_t burst, Time now) {
+            ASSERT(tokens <= burst && rest >= 0 && rest < kSecond.value());
+            const __int128 gained = static_cast<__int128>((now - filled).value()) * rate + rest;
             filled = now;
-            const __int128 whole = tokens + gained / kSecond;
+            constexpr std::int64_t kPart = kSecond.value();  // unit of `rest`
+            const __int128 whole = tokens + gained / kPart;
             tokens = static_cast<std::int64_t>(std::min<__int128>(whole, burst));
-            rest = whole >= burst ? 0 : static_cast<std::int64_t>(gained % kSecond);
+            rest = whole >= burst ? 0 : static_cast<std::int64_t>(gained % kPart);
         }
     };
     std::optional<MeterConfig> config_;

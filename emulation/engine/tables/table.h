@@ -12,10 +12,9 @@
 #include "tables/counter.h"
 #include "tables/meter.h"
 #include "tables/profile.h"
+#include "units.h"
 
 namespace railyard {
-
-using Time = std::int64_t;  // picoseconds
 
 class Table {
    public:
@@ -71,7 +70,7 @@ class Table {
         const Time aged = ages_[at].hit + ages_[at].ttl;
         ages_[at].hit = now;
         ages_[at].reported = false;
-        return ages_[at].ttl > 0 && aged <= now;
+        return ages_[at].ttl > Time() && aged <= now;
     }
     Meter* meter(EntryIndex entry) { return meters_.empty() ? nullptr : &meters_[entry.at()]; }
     [[nodiscard]] Count counters(const std::vector<MatchValue>& match, EntryPriority priority) const;
@@ -85,7 +84,7 @@ class Table {
     Status set_ttl(const std::vector<MatchValue>& match, EntryPriority priority, Time ttl, Time now);
     [[nodiscard]] Time idle(const std::vector<MatchValue>& match, EntryPriority priority,
                             Time now) const;  // time since the last hit
-    [[nodiscard]] Time next_ageing() const;   // earliest time at which an entry ages; -1: none
+    [[nodiscard]] Time next_ageing() const;   // earliest time at which an entry ages; kUnset: none
     [[nodiscard]] bool due(Time now) const;   // true if an aged entry has not been reported
     std::vector<EntrySpec> aged(Time now);    // reports aged entries, each once until its next hit
 
@@ -110,7 +109,7 @@ class Table {
     PrefixLevel& level(int prefix);
 
     struct Age {
-        Time ttl = 0, hit = 0;
+        Time ttl{}, hit{};
         bool reported = false;
     };
 

@@ -86,34 +86,34 @@ std::optional<MeterConfig> Table::meter_config(const std::vector<MatchValue>& ma
 Status Table::set_ttl(const std::vector<MatchValue>& match, EntryPriority priority, Time ttl, Time now) {
     const EntryIndex at = find(match, priority);
     if (!at) return Status::NotFound;
-    if (!spec_.ageing || ttl < 0) return Status::Invalid;
-    ages_[at.at()] = {ttl > kLongest ? 0 : ttl, now, false};
+    if (!spec_.ageing || ttl < Time()) return Status::Invalid;
+    ages_[at.at()] = {ttl > kLongest ? Time() : ttl, now, false};
     return Status::Ok;
 }
 
 Time Table::idle(const std::vector<MatchValue>& match, EntryPriority priority, Time now) const {
     const EntryIndex at = find(match, priority);
-    return !at || !spec_.ageing ? 0 : now - ages_[at.at()].hit;
+    return !at || !spec_.ageing ? Time() : now - ages_[at.at()].hit;
 }
 
 Time Table::next_ageing() const {
-    Time soonest = -1;
+    Time soonest = kUnset;
     for (std::size_t e = 0; e < ages_.size(); ++e)
-        if (used_[e] && ages_[e].ttl > 0 && !ages_[e].reported &&
-            (soonest < 0 || ages_[e].hit + ages_[e].ttl < soonest))
+        if (used_[e] && ages_[e].ttl > Time() && !ages_[e].reported &&
+            (soonest < Time() || ages_[e].hit + ages_[e].ttl < soonest))
             soonest = ages_[e].hit + ages_[e].ttl;
     return soonest;
 }
 
 bool Table::due(Time now) const {
     const Time soonest = next_ageing();
-    return soonest >= 0 && soonest <= now;
+    return soonest >= Time() && soonest <= now;
 }
 
 std::vector<EntrySpec> Table::aged(Time now) {
     std::vector<EntrySpec> out;
     for (std::size_t e = 0; e < ages_.size(); ++e) {
-        if (!used_[e] || ages_[e].ttl == 0 || ages_[e].reported || ages_[e].hit + ages_[e].ttl > now)
+        if (!used_[e] || ages_[e].ttl == Time() || ages_[e].reported || ages_[e].hit + ages_[e].ttl > now)
             continue;
         ages_[e].reported = true;
         out.push_back(read(EntryIndex(e)));

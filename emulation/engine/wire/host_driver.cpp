@@ -75,11 +75,12 @@ bool sleep_until(Nanoseconds time) {
 
 Time DilatedClock::picoseconds(Nanoseconds now) const {
     const __int128 passed = (static_cast<__int128>(now.count()) - start.count()) * 1000;
-    return static_cast<Time>(passed >= 0 ? passed / dilation : -((-passed + dilation - 1) / dilation));
+    return Time(
+        static_cast<std::int64_t>(passed >= 0 ? passed / dilation : -((-passed + dilation - 1) / dilation)));
 }
 
 Nanoseconds DilatedClock::nanoseconds(Time time) const {
-    const __int128 product = static_cast<__int128>(time) * dilation;
+    const __int128 product = static_cast<__int128>(time.value()) * dilation;
     const __int128 passed = product >= 0 ? (product + 999) / 1000 : -(-product / 1000);
     return Nanoseconds(
         static_cast<std::int64_t>(std::min<__int128>(start.count() + passed, kNoTime.count())));

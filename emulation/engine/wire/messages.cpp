@@ -5,8 +5,8 @@ namespace railyard::wire {
 
 namespace {
 
-constexpr std::size_t kMostMessages = 10'000;     // most unread messages; more are dropped
-constexpr Time kFailurePeriod = 100'000'000'000;  // least time between messages about failed frames
+constexpr std::size_t kMostMessages = 10'000;        // most unread messages; more are dropped
+constexpr Time kFailurePeriod = 100 * kMillisecond;  // least time between messages about failed frames
 
 }  // namespace
 

@@ -31,7 +31,7 @@ class Messages {
 
    private:
     std::vector<Message> messages_;
-    Time next_failure_ = 0;  // earliest time of the next message about a failed frame
+    Time next_failure_{};  // earliest time of the next message about a failed frame
     std::uint64_t untold_failures_ = 0;
 };
 

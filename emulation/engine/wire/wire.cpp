@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kReceiveBatch = 64;  // frames received in a row from one port
 constexpr Nanoseconds kMostPause = std::chrono::milliseconds(2);
 constexpr Nanoseconds kMostFrame = std::chrono::milliseconds(500);  // most processor time for a frame
-constexpr unsigned kTimedCheckpoints = 16;       // the clock is read at every kTimedCheckpoints-th checkpoint
-constexpr Time kAgeingPeriod = 100'000'000'000;  // 100 ms
+constexpr unsigned kTimedCheckpoints = 16;  // the clock is read at every kTimedCheckpoints-th checkpoint
+constexpr Time kAgeingPeriod = 100 * kMillisecond;
 constexpr Time kNoAgeing = std::numeric_limits<Time>::max();
 
 }  // namespace
@@ -36,7 +36,7 @@ Wire::Wire()
 
 Wire::~Wire() { stop(); }
 
-Time Wire::now() const { return (clock_nanoseconds() - zero_).count() * 1000; }
+Time Wire::now() const { return (clock_nanoseconds() - zero_).count() * kNanosecond; }
 
 Index<Switch> Wire::add_switch(const std::string& name, Port cpu_port) {
     ports_.add_switch();
@@ -107,13 +107,11 @@ void Wire::run() {
         }
         if (now_ >= next_ageing_) look_for_aged();
         end_burst();
-        constexpr Time kMillisecond = 1'000'000'000;
         if (!dirty_.empty()) timeout = 0;  // send the rest after the control plane's turn
         else
-            timeout =
-                next_ageing_ == kNoAgeing
-                    ? -1
-                    : static_cast<int>(std::clamp<Time>((next_ageing_ - now_) / kMillisecond + 1, 1, 60'000));
+            timeout = next_ageing_ == kNoAgeing ? -1
+                                                : static_cast<int>(std::clamp<std::int64_t>(
+                                                      (next_ageing_ - now_) / kMillisecond + 1, 1, 60'000));
     }
 }
 
@@ -235,7 +233,7 @@ void Wire::watch_ageing(Index<Switch> switch_index) {
     const std::lock_guard hold(mutex_);
     if (std::find(ageing_.begin(), ageing_.end(), switch_index) == ageing_.end())
         ageing_.push_back(switch_index);
-    next_ageing_ = 0;
+    next_ageing_ = Time();
     signal_event(wake_.number());
 }
 
@@ -250,7 +248,7 @@ void Wire::look_for_aged() {
                 control_.push_back(
                     {ControlItem::Kind::Idle, now_, index, static_cast<std::int64_t>(t), false, {}});
         const Time soonest = sw.next_ageing();
-        if (soonest >= 0) next_ageing_ = std::min(next_ageing_, std::max(soonest, now_ + kAgeingPeriod));
+        if (soonest >= Time()) next_ageing_ = std::min(next_ageing_, std::max(soonest, now_ + kAgeingPeriod));
     }
 }
 

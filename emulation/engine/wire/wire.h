@@ -115,7 +115,7 @@ class Wire : public SwitchSet {
     void dump(const char* what, const WirePort& port, std::string_view frame);
 
     Nanoseconds zero_;
-    Time now_ = 0;
+    Time now_{};
     std::vector<WirePort*> dirty_;  // ports with frames to send
     std::vector<Index<Switch>> ageing_;
     Time next_ageing_ = std::numeric_limits<Time>::max();

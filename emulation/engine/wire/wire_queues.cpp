@@ -37,7 +37,7 @@ void Wire::enqueue(WirePort& port, FrameHandle frame) {
         frame->phv->enqueue_depth = static_cast<std::uint32_t>(queue.size());
     }
     if (port.ns_per_byte > 0 && port.idle())
-        port.slot_at = std::max(port.slot_at, zero_ + Nanoseconds(now_ / 1000));
+        port.slot_at = std::max(port.slot_at, zero_ + Nanoseconds(now_ / kNanosecond));
     queue.push_back(std::move(frame));
     make_dirty(port);
 }

@@ -22,7 +22,7 @@ struct SendLimits {
 
 // Facts of a connection that an algorithm knows before the first frame.
 struct PathFacts {
-    Time base_rtt = 0;             // round trip without queues
+    Time base_rtt{};               // round trip without queues
     std::int64_t rate = 0;         // rate of the host's link, bit/s
     std::int64_t frame_bytes = 0;  // size of the largest frame, with headers
     bool trims = false;            // full queues trim frames
@@ -30,15 +30,15 @@ struct PathFacts {
 
 // Frames that an acknowledgement names for the first time.
 struct Acknowledged {
-    Time now = 0;
-    Time rtt = 0;  // round trip of the newest frame that was sent once; 0: all were retransmitted
+    Time now{};
+    Time rtt{};  // round trip of the newest frame that was sent once; 0: all were retransmitted
     std::int64_t bytes = 0, marked = 0;  // bytes of all frames, and of the marked frames
     std::int64_t under_way = 0;          // bytes that remain in flight
 };
 
 // Frames that the sender takes for lost at `now`.
 struct Lost {
-    Time now = 0;
+    Time now{};
     std::int64_t bytes = 0;
     std::int64_t under_way = 0;  // bytes that remain in flight
 };

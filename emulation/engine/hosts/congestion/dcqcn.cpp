@@ -39,7 +39,7 @@ SendLimits Dcqcn::on_ack(const Acknowledged& ack) {
 // Takes a congestion notification; only the first in each interval has an effect.
 SendLimits Dcqcn::notified(Time now) {
     advance(now);
-    if (notified_at_ >= 0 && now - notified_at_ < interval_) return limits();
+    if (notified_at_ >= Time() && now - notified_at_ < interval_) return limits();
     notified_at_ = alpha_at_ = timer_at_ = now;
     target_ = rate_;
     rate_ = std::max(rate_ * (1 - alpha_ / 2), least_);
@@ -51,7 +51,7 @@ SendLimits Dcqcn::notified(Time now) {
 
 // Runs the timers of alpha and of the rate increase up to `now`.
 void Dcqcn::advance(Time now) {
-    if (notified_at_ < 0) return;  // still at line rate
+    if (notified_at_ < Time()) return;  // still at line rate
     for (; now - alpha_at_ >= alpha_period_; alpha_at_ += alpha_period_) alpha_ *= 1 - gain_;
     for (; now - timer_at_ >= period_; timer_at_ += period_) {
         ++by_time_;

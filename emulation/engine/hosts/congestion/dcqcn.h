@@ -30,7 +30,7 @@ class Dcqcn final : public CongestionControl {
     Time interval_, alpha_period_, period_;
     double counter_, bytes_ = 0;
     int recovery_, by_time_ = 0, by_bytes_ = 0;
-    Time notified_at_ = -1, alpha_at_ = 0, timer_at_ = 0;
+    Time notified_at_ = kUnset, alpha_at_{}, timer_at_{};
 };
 
 }  // namespace railyard

@@ -42,7 +42,7 @@ SendLimits Nscc::on_ack(const Acknowledged& ack) {
     since_settled_ += bytes;
     ignored_ += bytes;
     double delay = mean_delay_;
-    if (ack.rtt > 0) {
+    if (ack.rtt > Time()) {
         if (static_cast<double>(ack.rtt) < base_) set_base(ack.rtt);
         delay = static_cast<double>(ack.rtt) - base_;
         average(delay, marked);
@@ -82,7 +82,8 @@ bool Nscc::adapt(Time now, bool lost, bool marked, double delay, std::int64_t un
     if (marked && ignored_ < to_ignore_) {
         done = true;
     } else if (now > adapt_at_) {
-        if (adapt_at_ != 0 && (adapt_due_ || lost || delay > 4 * target_) && achieved_ < gate_ * largest_) {
+        if (adapt_at_ != Time() && (adapt_due_ || lost || delay > 4 * target_) &&
+            achieved_ < gate_ * largest_) {
             window_ = std::max(achieved_, frame_);
             to_ignore_ = static_cast<double>(under_way);
             ignored_ = 0;

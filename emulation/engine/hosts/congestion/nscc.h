@@ -37,7 +37,7 @@ class Nscc final : public CongestionControl {
     // adapt. to_ignore_: in flight at the last quick adapt. quiet_: acknowledged in a row without delay.
     double achieved_ = 0, ignored_ = 0, to_ignore_ = 0, quiet_ = 0;
     bool fast_ = false, adapt_due_ = false;
-    Time adapt_at_ = 0, settled_at_ = 0, shrunk_at_ = 0;
+    Time adapt_at_{}, settled_at_{}, shrunk_at_{};
 };
 
 }  // namespace railyard

@@ -38,7 +38,7 @@ double Swift::target() const {
 
 SendLimits Swift::on_ack(const Acknowledged& ack) {
     const double frames = static_cast<double>(ack.bytes) / frame_;
-    if (ack.rtt > 0) {
+    if (ack.rtt > Time()) {
         rtt_ = static_cast<double>(ack.rtt);
         const double goal = target();
         if (rtt_ < goal) {

@@ -31,7 +31,7 @@ class Swift final : public CongestionControl {
     double least_, largest_;         // frames
     double base_target_, range_, frame_;
     double window_, rtt_;  // frames, ps
-    Time decreased_at_ = 0;
+    Time decreased_at_{};
 };
 
 }  // namespace railyard

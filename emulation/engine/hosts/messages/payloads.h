@@ -50,14 +50,14 @@ struct PageAllocator {
     bool operator==(const PageAllocator& /*other*/) const { return true; }
 };
 
-using Bytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
+using ByteArray = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
 
 // A sent frame that may have to be retransmitted.
 struct Sent {
     Message message;
     std::uint32_t slice = 0, start = 0;  // slice of the payload, and its offset in the array in bytes
     std::uint8_t lb = 0;
-    Time sent_at = 0;
+    Time sent_at{};
     // Sequence number of the transmission, and number of retransmissions; set by PathSender only.
     std::int64_t order = 0;
     std::uint32_t resent = 0;
@@ -66,13 +66,14 @@ struct Sent {
 
 class Payloads {
    public:
-    Payloads(std::shared_ptr<Bytes> array, std::size_t slices) : array_(std::move(array)), first_(slices) {}
+    Payloads(std::shared_ptr<ByteArray> array, std::size_t slices)
+        : array_(std::move(array)), first_(slices) {}
     Payloads(const Payloads&) = delete;
     // Running out of memory in keep_all ends the process.
     ~Payloads() { keep_all(); }  // NOLINT(bugprone-exception-escape)
 
     std::uint8_t* array() { return array_->data(); }
-    [[nodiscard]] const std::shared_ptr<Bytes>& shared() const { return array_; }
+    [[nodiscard]] const std::shared_ptr<ByteArray>& shared() const { return array_; }
 
     void refer(Sent& sent, FramePool& pool) {
         ASSERT(sent.slice < first_.size());
@@ -94,7 +95,7 @@ class Payloads {
     }
 
    private:
-    std::shared_ptr<Bytes> array_;
+    std::shared_ptr<ByteArray> array_;
     std::vector<Payload*> first_;  // by slice: head of the list of payloads that refer to it
 };
 

@@ -15,10 +15,10 @@ namespace {
 constexpr std::uint32_t kLbValues = 256;                     // values of lb
 constexpr std::array<std::uint8_t, 4> kPoints{0, 1, 4, 15};  // penalty by PathNews
 constexpr std::uint8_t kMostPoints = 15;
-constexpr std::size_t kRepsKept = 8;          // entropies that REPS keeps
-constexpr int kRepsExplored = 16;             // random entropies after REPS has thawed
-constexpr Time kRepsFrozen = 10'000'000'000;  // ps for which REPS stays frozen
-constexpr std::size_t kMostRecycled = 64;     // entropies that `mixed` keeps
+constexpr std::size_t kRepsKept = 8;             // entropies that REPS keeps
+constexpr int kRepsExplored = 16;                // random entropies after REPS has thawed
+constexpr Time kRepsFrozen = 10 * kMillisecond;  // time for which REPS stays frozen
+constexpr std::size_t kMostRecycled = 64;        // entropies that `mixed` keeps
 
 // Gives all values once a round, in ascending order XORed with a random number of the round.
 class Turns {
@@ -128,7 +128,7 @@ class Reps final : public Entropies {
     std::array<Kept, kRepsKept> kept_{};
     std::size_t head_ = 0, held_ = 0, reuse_ = 0;
     bool frozen_ = false;
-    Time thaws_at_ = 0;
+    Time thaws_at_{};
     int exploring_ = 0;
 };
 

@@ -8,10 +8,10 @@ namespace railyard {
 namespace {
 
 // Ratio above which a path's first sample counts although its acknowledgement may have been delayed.
-constexpr Time kHigh = 3 * IdleRatios::kUnit / 2;
+constexpr std::int64_t kHigh = 3 * IdleRatios::kUnit / 2;
 // A round trip may exceed the expected one by the fraction 1/kMargin.
-constexpr Time kMargin = 4;
-constexpr Time kKib = 1024;
+constexpr std::int64_t kMargin = 4;
+constexpr std::int64_t kKib = 1024;
 
 }  // namespace
 
@@ -21,10 +21,10 @@ void IdleRatios::new_frame(std::uint32_t slot, std::uint32_t size, bool asks) {
 }
 
 void IdleRatios::sent(std::uint32_t slot, std::uint32_t path) {
-    expected_[slot] = 0;
+    expected_[slot] = Time();
     if (!knows(path)) return;
     const PathTiming& timing = timings_[path];
-    const Time size = sizes_[slot], ahead = ahead_[path];
+    const std::int64_t size = sizes_[slot], ahead = ahead_[path];
     expected_[slot] = timing.headers + (timing.kib * size + timing.narrowest_kib * ahead) / kKib;
     ahead_.of(path) = ahead + size;
 }
@@ -35,15 +35,16 @@ void IdleRatios::ended(std::uint32_t slot, std::uint32_t path) {
 
 Time IdleRatios::longest(std::uint32_t slot) const {
     const Time expected = expected_[slot];
-    return expected == 0 ? 0 : expected + expected / kMargin + ack_delay_;
+    return expected == Time() ? Time() : expected + expected / kMargin + ack_delay_;
 }
 
 void IdleRatios::measured(std::uint32_t slot, std::uint32_t path, Time rtt, bool afresh) {
-    const Time expected = expected_[slot], before = ratios_[path];
-    if (expected == 0) return;
-    Time ratio = kUnit * rtt / (expected + (asked_[slot] ? 0 : ack_delay_));
+    const Time expected = expected_[slot];
+    const std::int64_t before = ratios_[path];
+    if (expected == Time()) return;
+    std::int64_t ratio = kUnit * rtt / (expected + (asked_[slot] ? Time() : ack_delay_));
     if (!asked_[slot] && ratio <= (before > 0 ? before : kHigh)) return;
-    ratio = std::max(ratio, Time{1});
+    ratio = std::max<std::int64_t>(ratio, 1);
     ratios_.of(path) = before > 0 && !afresh ? (3 * before + ratio) / 4 : ratio;
 }
 

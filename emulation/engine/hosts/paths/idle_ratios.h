@@ -15,7 +15,7 @@ namespace railyard {
 class IdleRatios {
    public:
     // Fixed-point representation of the ratio 1.
-    static constexpr Time kUnit = 16;
+    static constexpr std::int64_t kUnit = 16;
 
     IdleRatios(std::vector<PathTiming> timings, Time ack_delay)
         : timings_(std::move(timings)), ack_delay_(ack_delay) {}
@@ -23,7 +23,7 @@ class IdleRatios {
     // True if the links of a path are known.
     [[nodiscard]] bool knows(std::uint32_t path) const { return path < timings_.size(); }
     // Smoothed ratio of a path; 0 before the first measurement.
-    Time operator[](std::uint32_t path) const { return ratios_[path]; }
+    std::int64_t operator[](std::uint32_t path) const { return ratios_[path]; }
 
     // Note a new frame with `size` bytes of payload; `asks`: for an immediate acknowledgement.
     void new_frame(std::uint32_t slot, std::uint32_t size, bool asks);
@@ -39,11 +39,11 @@ class IdleRatios {
    private:
     std::vector<PathTiming> timings_;
     Time ack_delay_;
-    ByPath<Time> ratios_{0};
-    ByPath<Time> ahead_{0};                        // bytes of payload in flight
-    std::array<Time, kMaxPathWindow> expected_{};  // by slot, expected round trip; 0: unknown
-    std::array<Time, kMaxPathWindow> sizes_{};     // by slot, bytes of payload
-    std::array<bool, kMaxPathWindow> asked_{};     // by slot, whether the frame asks for an acknowledgement
+    ByPath<std::int64_t> ratios_{0};
+    ByPath<std::int64_t> ahead_{0};                     // bytes of payload in flight
+    std::array<Time, kMaxPathWindow> expected_{};       // by slot, expected round trip; 0: unknown
+    std::array<std::int64_t, kMaxPathWindow> sizes_{};  // by slot, bytes of payload
+    std::array<bool, kMaxPathWindow> asked_{};  // by slot, whether the frame asks for an acknowledgement
 };
 
 }  // namespace railyard

@@ -9,11 +9,11 @@ namespace {
 
 // A path is congested above this number of halves of the other paths' mean round trip, or of their least
 // ratio.
-constexpr Time kCongestedHalves = 5;
+constexpr std::int64_t kCongestedHalves = 5;
 // Ratio of the measured to the expected round trip above which a path is slow.
-constexpr Time kSlow = 6 * IdleRatios::kUnit;
+constexpr std::int64_t kSlow = 6 * IdleRatios::kUnit;
 // Most frames in flight per path while all paths in use are slow.
-constexpr Time kMostOnSlow = 8;
+constexpr std::int64_t kMostOnSlow = 8;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void PathDelays::sent(std::uint32_t slot, std::uint32_t path) {
 void PathDelays::goes_again(std::uint32_t slot, Time now) {
     const std::uint32_t path = paths_[slot];
     if (depths_[slot] == 0 || !congested(path)) return;
-    copies_.of(path) = std::max(copies_[path], now) + std::max(each_[path], Time{0});
+    copies_.of(path) = std::max(copies_[path], now) + std::max(each_[path], Time());
 }
 
 void PathDelays::ended(std::uint32_t slot) {
@@ -45,23 +45,23 @@ void PathDelays::ended(std::uint32_t slot) {
 }
 
 void PathDelays::measured(std::uint32_t slot, Time rtt) {
-    const Time depth = depths_[slot];
+    const std::int64_t depth = depths_[slot];
     if (depth == 0) return;
     const std::uint32_t path = paths_[slot];
     const Time before = rtt_[path];
     const bool afresh = trial_[path] != 0;
-    if (before < 0 && !afresh) {
+    if (before < Time() && !afresh) {
         counted_.of(path) = 1;
         ++trips_.paths;
     }
-    if (before < 0 || afresh) {
+    if (before < Time() || afresh) {
         rtt_.of(path) = rtt;
         each_.of(path) = rtt / depth;
     } else {
         rtt_.of(path) = (3 * before + rtt) / 4;
         each_.of(path) = (3 * each_[path] + rtt / depth) / 4;
     }
-    if (counted_[path] != 0) trips_.total += rtt_[path] - std::max(before, Time{0});
+    if (counted_[path] != 0) trips_.total += rtt_[path] - std::max(before, Time());
     compare(slot, path, rtt, afresh);
 }
 
@@ -78,7 +78,7 @@ void PathDelays::compare(std::uint32_t slot, std::uint32_t path, Time rtt, bool 
 // Return true if the ratio of a path on trial is much lower than that of some slow path.
 bool PathDelays::is_better(std::uint32_t path) const {
     if (slow_paths_ == 0) return false;
-    const Time ratio = kCongestedHalves * idle_[path];
+    const std::int64_t ratio = kCongestedHalves * idle_[path];
     for (std::uint32_t other = 0; other < slow_.size(); ++other)
         if (is_slow(other) && ratio < 2 * idle_[other]) return true;
     return false;
@@ -86,35 +86,35 @@ bool PathDelays::is_better(std::uint32_t path) const {
 
 Time PathDelays::expected(std::uint32_t path, Time now) const {
     const Time each = each_[path];
-    return (under_way_[path] + 1) * (each < 0 ? trips_.typical() : each) +
-           std::max(Time{0}, copies_[path] - now);
+    return (under_way_[path] + 1) * (each < Time() ? trips_.typical() : each) +
+           std::max(Time(), copies_[path] - now);
 }
 
 bool PathDelays::congested(std::uint32_t path) const {
-    const Time rtt = std::max(rtt_[path], Time{0});
+    const Time rtt = std::max(rtt_[path], Time());
     if (marked_[path] != 0 && rtt > trips_.typical())
         for (std::uint32_t other = 0; other < rtt_.size(); ++other)
             if (in_use(other) && marked_[other] == 0) return true;
     if (counted_[path] != 0 && 2 * rtt * (trips_.paths - 1) > kCongestedHalves * (trips_.total - rtt))
         return true;
     if (!is_slow(path)) return false;
-    Time least = 0;
+    std::int64_t least = 0;
     for (std::uint32_t other = 0; other < rtt_.size(); ++other)
-        if (const Time ratio = idle_[other]; other != path && in_use(other) && ratio > 0)
+        if (const std::int64_t ratio = idle_[other]; other != path && in_use(other) && ratio > 0)
             least = least == 0 ? ratio : std::min(least, ratio);
     return least > 0 && 2 * idle_[path] > kCongestedHalves * least;
 }
 
 bool PathDelays::has_room(const PathHealth& health) const {
     if (slow_paths_ == 0) return true;
-    Time paths = 0, under_way = 0;
+    std::int64_t paths = 0, under_way = 0;
     for (std::uint32_t path = 0; path < rtt_.size(); ++path) {
         if (!in_use(path) || !health.works(path)) continue;
         if (!is_slow(path)) return true;
         under_way += under_way_[path];
         ++paths;
     }
-    return under_way < kMostOnSlow * std::max(paths, Time{1}) || trial(0, health).has_value();
+    return under_way < kMostOnSlow * std::max<std::int64_t>(paths, 1) || trial(0, health).has_value();
 }
 
 bool PathDelays::is_only_one_in_use() const {

@@ -52,7 +52,7 @@ class PathDelays {
     void compare(std::uint32_t slot, std::uint32_t path, Time rtt, bool afresh);
     [[nodiscard]] bool is_better(std::uint32_t path) const;
     [[nodiscard]] bool is_slow(std::uint32_t path) const { return slow_[path] != 0; }
-    [[nodiscard]] bool in_use(std::uint32_t path) const { return rtt_[path] >= 0 && trial_[path] == 0; }
+    [[nodiscard]] bool in_use(std::uint32_t path) const { return rtt_[path] >= Time() && trial_[path] == 0; }
     [[nodiscard]] bool is_only_one_in_use() const;
     // Return the load-balance value of an idle working path without measurements, or of a path on trial; none
     // if there is no such path.
@@ -60,17 +60,18 @@ class PathDelays {
 
     RoundTrips& trips_;
     IdleRatios idle_;
-    ByPath<Time> under_way_{0};  // number of frames
-    ByPath<Time> rtt_{-1};       // smoothed round trip; -1: not measured
-    ByPath<Time> each_{-1};      // time per frame; -1: not measured
-    ByPath<Time> copies_{0};     // time at which earlier copies of retransmitted frames have drained
-    ByPath<char> slow_{0};       // 1: the ratio of the path is high
-    ByPath<char> trial_{0};      // 1: the path is on trial
-    ByPath<char> marked_{0};     // 1: the last frames of the path were marked
-    ByPath<char> counted_{0};    // 1: the round trips of the path count in the agent's mean
-    int slow_paths_ = 0;         // paths whose ratio is high
+    ByPath<std::int64_t> under_way_{0};  // number of frames
+    ByPath<Time> rtt_{kUnset};           // smoothed round trip; kUnset: not measured
+    ByPath<Time> each_{kUnset};          // time per frame; kUnset: not measured
+    ByPath<Time> copies_{Time()};        // time at which earlier copies of retransmitted frames have drained
+    ByPath<char> slow_{0};               // 1: the ratio of the path is high
+    ByPath<char> trial_{0};              // 1: the path is on trial
+    ByPath<char> marked_{0};             // 1: the last frames of the path were marked
+    ByPath<char> counted_{0};            // 1: the round trips of the path count in the agent's mean
+    int slow_paths_ = 0;                 // paths whose ratio is high
     std::array<std::uint32_t, kMaxPathWindow> paths_{};  // by slot, path of a frame in flight
-    std::array<Time, kMaxPathWindow> depths_{};  // by slot, frames on its path when it left; 0: not in flight
+    // By slot, frames on its path when it left; 0: not in flight.
+    std::array<std::int64_t, kMaxPathWindow> depths_{};
 };
 
 }  // namespace railyard

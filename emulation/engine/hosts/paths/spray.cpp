@@ -9,7 +9,7 @@ namespace railyard {
 namespace {
 
 constexpr int kSuspect = 3;  // losses in a row after which a path is avoided
-constexpr Time kAvoid = 50'000'000, kMaxAvoid = 1'600'000'000;
+constexpr Time kAvoid = 50 * kMicrosecond, kMaxAvoid = 1'600 * kMicrosecond;
 
 }  // namespace
 
@@ -18,7 +18,7 @@ PathHealth::PathHealth(const std::array<std::uint32_t, kBuckets>& paths)
 
 bool PathHealth::may_try(std::uint32_t path, Time now) {
     const Time trial = until_[path];
-    if (trial < 0) return true;
+    if (trial < Time()) return true;
     if (trial > now) return false;
     until_.of(path) = now + avoid_[path];
     return true;
@@ -39,7 +39,7 @@ BucketSet PathHealth::suspects() const {
 void PathHealth::acknowledged(std::uint32_t path) {
     if (losses_[path] != 0) losses_.of(path) = 0;
     if (avoided_ == 0 || works(path)) return;
-    until_.of(path) = -1;
+    until_.of(path) = kUnset;
     avoid_.of(path) = kAvoid;
     ASSERT(avoided_ > 0);
     --avoided_;
@@ -113,7 +113,7 @@ std::uint8_t Spray::other_lb(std::uint8_t lb, const ByPath<Time>* silent) {
     for (const std::uint8_t& bucket : order_) {
         const std::uint32_t candidate = path_of(bucket);
         if (candidate == path) continue;
-        if ((silent == nullptr || (*silent)[candidate] < 0) && health_->works(candidate)) return bucket;
+        if ((silent == nullptr || (*silent)[candidate] < Time()) && health_->works(candidate)) return bucket;
         if (other == nullptr) other = &bucket;
     }
     return other != nullptr ? *other : lb;

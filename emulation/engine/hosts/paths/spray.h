@@ -25,7 +25,7 @@ constexpr std::uint8_t kBucketStride = 5;
 // Round trip on an idle path in ps: of a frame without payload and its acknowledgement, the time that each
 // KiB of payload adds, and the time of a KiB on the slowest link.
 struct PathTiming {
-    Time headers = 0, kib = 0, narrowest_kib = 0;
+    Time headers{}, kib{}, narrowest_kib{};
 };
 
 // Paths from a source to a destination: path number and weight of each bucket. Without weights, frames take
@@ -38,12 +38,12 @@ struct PathShares {
 
 // Round trips measured by an agent over all its connections; 0 before the first.
 struct RoundTrips {
-    Time peak = 0;  // recent maximum, which decays by 1/1024 a sample
+    Time peak{};  // recent maximum, which decays by 1/1024 a sample
     // Number and sum of the smoothed round trips of all paths that PathDelays measures.
-    Time paths = 0;
-    Time total = 0;
+    std::int64_t paths = 0;
+    Time total{};
     void add(Time rtt) { peak = std::max(rtt, peak - peak / 1024); }
-    [[nodiscard]] Time typical() const { return total / std::max(paths, Time{1}); }
+    [[nodiscard]] Time typical() const { return total / std::max<std::int64_t>(paths, 1); }
 };
 
 // A value for each path, with a default for new paths: PathHealth::split adds paths.
@@ -71,7 +71,7 @@ class PathHealth {
 
     [[nodiscard]] std::uint32_t path_of(std::uint8_t lb) const { return paths_[lb % kBuckets]; }
     [[nodiscard]] bool whole() const { return avoided_ == 0; }
-    [[nodiscard]] bool works(std::uint32_t path) const { return until_[path] < 0; }
+    [[nodiscard]] bool works(std::uint32_t path) const { return until_[path] < Time(); }
     // Return the buckets whose paths have lost several frames in a row, avoided or not.
     [[nodiscard]] BucketSet suspects() const;
     // Return true if a frame may take a path now: the path works, or its next trial is due and begins.
@@ -88,7 +88,7 @@ class PathHealth {
     std::uint32_t avoided_ = 0;
     ByPath<int> losses_{0};
     ByPath<Time> avoid_;
-    ByPath<Time> until_{-1};  // time of the next trial; -1: not avoided
+    ByPath<Time> until_{kUnset};  // time of the next trial; kUnset: not avoided
 };
 
 // Chooses the bucket of each frame by the weights of the working paths; `lb` is the value of the first frame.

@@ -15,7 +15,7 @@ ReductionStats ReductionUnit::stats() const {
 }
 
 Time ReductionUnit::core() const {
-    return reduction_.ccu ? 0 : stats_.busy * static_cast<Time>(reduction_.core_percent) / 100;
+    return reduction_.ccu ? Time() : stats_.busy * reduction_.core_percent / 100;
 }
 
 Time ReductionUnit::work(std::uint32_t size, std::size_t frames, Time now) {

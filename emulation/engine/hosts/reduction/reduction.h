@@ -28,7 +28,7 @@ struct Reduction {
 // Counters of one NPU.
 struct ReductionStats {
     std::uint64_t read = 0, written = 0;       // memory traffic in bytes
-    Time busy = 0, core = 0;                   // time of the unit; time of the cores taken by its tasks
+    Time busy{}, core{};                       // time of the unit; time of the cores taken by its tasks
     std::uint64_t sram_peak = 0, spilled = 0;  // bytes
 };
 
@@ -54,7 +54,7 @@ class ReductionUnit {
 
    private:
     Reduction reduction_;
-    Time free_ = 0;
+    Time free_{};
     std::uint64_t sram_ = 0;
     ReductionStats stats_;
 };

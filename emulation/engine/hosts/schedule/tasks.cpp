@@ -12,7 +12,7 @@ Progress::Progress(const std::vector<Task>& tasks) : tasks_(tasks) {
     states_.reserve(tasks_.size());
     for (const Task& task : tasks_) {
         states_.push_back({task.needs, task.slices, task.free, {}, {}});
-        computing_ += task.duration >= 0;
+        computing_ += task.duration >= Time();
     }
 }
 
@@ -32,7 +32,7 @@ std::optional<std::uint32_t> Progress::next_due(Time now) {
             ASSERT(computing_ > 0);
             --computing_;
             end(event.task, now);
-        } else if (task.duration >= 0) {
+        } else if (task.duration >= Time()) {
             Time& busy = busy_[task.unit];
             state.span.opened = std::max(now, busy);
             busy = state.span.opened + task.duration;
@@ -48,7 +48,7 @@ std::optional<std::uint32_t> Progress::next_due(Time now) {
 
 void Progress::slice_done(std::uint32_t task, Time now) {
     State& state = states_[task];
-    if (state.span.opened < 0) state.span.opened = now;
+    if (state.span.opened < Time()) state.span.opened = now;
     ASSERT(state.left > 0);
     if (--state.left == 0) end(task, now);
 }
@@ -64,7 +64,7 @@ std::vector<Progress::Span> Progress::times() const {
 
 void Progress::end(std::uint32_t task, Time now) {
     states_[task].span.ended = now;
-    ASSERT(states_[task].span.opened >= 0 && states_[task].span.opened <= now);
+    ASSERT(states_[task].span.opened >= Time() && states_[task].span.opened <= now);
     for (const std::uint32_t follower : tasks_[task].followers)
         if (--states_[follower].needs == 0 && start_) wait(follower, now);
 }

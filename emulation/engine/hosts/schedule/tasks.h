@@ -17,7 +17,7 @@ namespace railyard {
 // A task of a rank; emulation/traffic/schedule/tasks.py explains the fields. `duration` < 0: no computation.
 struct Task {
     std::uint32_t needs = 0;
-    Time at = 0, delay = 0, duration = -1;
+    Time at{}, delay{}, duration = kUnset;
     std::uint32_t unit = 0, slices = 0;
     bool free = false;
     std::vector<std::uint32_t> followers;
@@ -26,7 +26,7 @@ struct Task {
 class Progress {
    public:
     struct Span {
-        Time opened = -1, ended = -1;
+        Time opened = kUnset, ended = kUnset;
     };
 
     // The caller keeps `tasks`.

@@ -12,7 +12,7 @@ void Allowance::sent(std::uint32_t slot, std::int64_t bytes, Time now, bool agai
     if (!again) first_ += bytes;
     overdue_ = false;
     ask_at_ = kNever;
-    sent_at_[slot] = again ? -1 : now;
+    sent_at_[slot] = again ? kUnset : now;
     if (limits_.rate == 0) return;
     next_ = std::max(next_, now) +
             static_cast<Time>(static_cast<double>(bytes) * kBitPs / static_cast<double>(limits_.rate));
@@ -30,7 +30,7 @@ void Allowance::acknowledged(std::uint32_t slot, bool marked, Time now) {
     const std::int64_t bytes = end(slot);
     ack_.bytes += bytes;
     if (marked) ack_.marked += bytes;
-    if (sent_at_[slot] >= 0 && sent_at_[slot] >= newest_) {
+    if (sent_at_[slot] >= Time() && sent_at_[slot] >= newest_) {
         newest_ = sent_at_[slot];
         ack_.rtt = now - newest_;
     }
@@ -42,7 +42,7 @@ void Allowance::told(Time now) {
     ack_.under_way = under_way_;
     limits_ = control_->on_ack(ack_);
     ack_ = {};
-    newest_ = -1;
+    newest_ = kUnset;
     await_credit(now);
 }
 

@@ -88,14 +88,15 @@ class Allowance {
     bool overdue_ = false;     // ask_at_ has passed without a grant
     std::uint64_t asked_ = 0;  // cumulative bytes for which frames have asked
     SendLimits limits_;
-    Time next_ = 0;     // time from which the rate admits a frame
+    Time next_{};       // time from which the rate admits a frame
     Acknowledged ack_;  // sum over the frames of the present acknowledgement
-    Time newest_ = -1;  // time at which the newest of these frames was sent; -1: none was sent only once
+    Time newest_ =
+        kUnset;  // time at which the newest of these frames was sent; kUnset: none was sent only once
     // Bytes: lost and not yet passed to the algorithm; of all new frames; of all lost frames of which the
     // receiver knows nothing.
     std::int64_t lost_bytes_ = 0, first_ = 0, unseen_ = 0;
     std::vector<std::int64_t> bytes_;  // by slot; 0: no frame in flight
-    std::vector<Time> sent_at_;        // by slot; -1: sent more than once
+    std::vector<Time> sent_at_;        // by slot; kUnset: sent more than once
 };
 
 }  // namespace railyard

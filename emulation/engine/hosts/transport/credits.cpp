@@ -50,7 +50,7 @@ void CreditGrants::run(Time now, Actions& actions) {
         credit.granted += bytes;
         receiver.grant(now, actions);
         next_ = std::max(next_, now) +
-                std::max<Time>(1, static_cast<Time>(static_cast<double>(bytes) * kBitPs /
+                std::max(Time(1), static_cast<Time>(static_cast<double>(bytes) * kBitPs /
                                                     static_cast<double>(parameters_.rate)));
         enqueue(receiver);
     }

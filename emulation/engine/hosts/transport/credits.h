@@ -53,7 +53,7 @@ class CreditGrants {
     // Credit beyond the request. An active sender gets one frame more, so that a smaller last frame fits; an
     // idle sender gets its initial credit, or one frame if that is more, for its next message.
     std::uint64_t frame_bytes_, spare_;
-    Time next_ = 0;           // time from which the next grant may leave
+    Time next_{};             // time from which the next grant may leave
     Ring<Receiver*> active_;  // connections whose senders need more credit; served first
     Ring<Receiver*> idle_;    // connections whose initial credit is to be restored
 };

@@ -17,7 +17,8 @@ constexpr int kMoreRetries = 4;
 // Timeouts in a row after which a sender asks for other paths; limit of how often new routes reset the count.
 constexpr int kAskAfter = 3, kMostAsks = 16;
 // Divisor of the time between two timeouts that gives the interval of probes; shortest interval in ps.
-constexpr Time kProbes = 8, kProbe = 50'000'000;
+constexpr int kProbes = 8;
+constexpr Time kProbe = 50 * kMicrosecond;
 
 }  // namespace
 
@@ -49,7 +50,7 @@ void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t
 }
 
 Time PathSender::estimate() const {
-    if (trips_.peak == 0) return parameters_.initial_rto;
+    if (trips_.peak == Time()) return parameters_.initial_rto;
     const auto peaks = static_cast<Time>(kPeaks * static_cast<double>(trips_.peak));
     return std::min(std::max({rtt + 4 * rttvar, peaks, parameters_.path_rto}), parameters_.max_rto);
 }
@@ -105,7 +106,7 @@ void PathSender::arrived(std::uint32_t psn, Time now, bool again, BucketSet mark
         top_.of(path) = std::max(top_[path], frame.order);
     }
     newest_ = std::max(newest_, frame.sent_at);
-    if (silent_[path] >= 0) silent_.of(path) = -1;
+    if (silent_[path] >= Time()) silent_.of(path) = kUnset;
     spray_.health().acknowledged(path);
 }
 
@@ -175,7 +176,7 @@ BucketSet PathSender::silent_buckets() const {
     BucketSet silent = 0;
     for (std::uint8_t bucket = 0; bucket < kBuckets; ++bucket) {
         const std::uint32_t path = spray_.path_of(bucket);
-        if (silent_[path] >= 0 || !spray_.health().works(path))
+        if (silent_[path] >= Time() || !spray_.health().works(path))
             silent = static_cast<BucketSet>(silent | 1u << bucket);
     }
     return silent;
@@ -191,7 +192,7 @@ std::uint8_t PathSender::other_lb(std::uint32_t psn, Time now) {
     for (std::size_t tries = 0; entropies_ && tries < kBuckets; ++tries) {
         const std::uint8_t other = spray_.next_of(*entropies_, now);
         const std::uint32_t path = spray_.path_of(other);
-        if (path != spray_.path_of(lb) && silent_[path] < 0) return other;
+        if (path != spray_.path_of(lb) && silent_[path] < Time()) return other;
     }
     return spray_.other_lb(lb, &silent_);
 }
@@ -237,7 +238,7 @@ void PathSender::on_timeout(Time now, Actions& actions) {
     }
     if (retries_ == 0) rto_ = estimate();
     const std::uint32_t path = spray_.path_of(oldest.lb);
-    if (silent_[path] < 0) silent_.of(path) = now;
+    if (silent_[path] < Time()) silent_.of(path) = now;
     spray_.health().lost(path, now);
     note_path(oldest.lb, PathNews::Silent, now);
     if (allowance_) {

@@ -181,9 +181,9 @@ void Sender::resend_lost(Time now, Actions& actions) {
 }
 
 void Sender::sample(Time rtt_now) {
-    ASSERT(rtt_now >= 0);
-    if (rtt != 0) {
-        rttvar = (3 * rttvar + std::abs(rtt - rtt_now)) / 4;
+    ASSERT(rtt_now >= Time());
+    if (rtt != Time()) {
+        rttvar = (3 * rttvar + abs(rtt - rtt_now)) / 4;
         rtt = (7 * rtt + rtt_now) / 8;
     } else {
         rtt = rtt_now;
@@ -192,7 +192,7 @@ void Sender::sample(Time rtt_now) {
 }
 
 Time Sender::estimate() const {
-    if (rtt == 0) return parameters_.initial_rto;
+    if (rtt == Time()) return parameters_.initial_rto;
     return std::min(std::max(rtt + 4 * rttvar, parameters_.min_rto), parameters_.max_rto);
 }
 

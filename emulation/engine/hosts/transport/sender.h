@@ -26,7 +26,7 @@ namespace railyard {
 
 struct TransportParameters {
     std::uint32_t window = 64, ack_every = 16;
-    Time ack_delay = 0, initial_rto = 0, min_rto = 0, path_rto = 0, max_rto = 0;
+    Time ack_delay{}, initial_rto{}, min_rto{}, path_rto{}, max_rto{};
     int max_retries = 10, lb_mode = 1;
     std::uint32_t first_psn = 0;
     std::uint16_t first_queue = 0;  // lowest number of the queues of all connections of the traffic
@@ -96,7 +96,7 @@ class Sender {
     void detach();
 
     Time timer = kNever;  // time at which on_timeout is due
-    Time rtt = 0, rttvar = 0;
+    Time rtt{}, rttvar{};
     std::uint64_t sent = 0, retransmitted = 0, acks = 0, trimmed = 0;
     std::uint64_t backlog = 0;                // bytes that are ready to be sent, for credits
     std::uint64_t unfinished = 0;             // bytes sent and not yet cumulatively acknowledged

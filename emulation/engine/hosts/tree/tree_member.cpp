@@ -35,14 +35,14 @@ TreeMember::Tree::Tree(const TreePort& p, SharedBlocks b, const TreeParameters& 
       slots(step),
       writer({port.tree, member, port.next, port.port, parameters.operation, parameters.item_bytes == 8}) {}
 
-TreeMember::TreeMember(std::uint32_t rank, std::uint16_t address, Bytes data,
+TreeMember::TreeMember(std::uint32_t rank, std::uint16_t address, ByteArray data,
                        const std::vector<std::pair<TreePort, SharedBlocks>>& trees,
                        const TreeParameters& parameters)
     : rank_(rank),
       address_(address),
       parameters_(parameters),
       data_(std::move(data)),
-      result_(std::make_shared<Bytes>(data_)) {
+      result_(std::make_shared<ByteArray>(data_)) {
     for (const auto& [port, blocks] : trees) {
         for (const TreeBlock& block : blocks->all)
             if (block.stop < block.start || block.stop * parameters.item_bytes > data_.size() ||
@@ -79,7 +79,7 @@ bool TreeMember::is_due(const Due& due) {
 }
 
 Time TreeMember::rto() const {
-    return rtt_ == 0 ? parameters_.initial_rto : std::max(parameters_.min_rto, rtt_ + 4 * rtt_var_);
+    return rtt_ == Time() ? parameters_.initial_rto : std::max(parameters_.min_rto, rtt_ + 4 * rtt_var_);
 }
 
 // Return the timeout after that many retries: it doubles with each, up to max_rto.
@@ -287,12 +287,12 @@ void TreeMember::store(const Tree& tree, std::uint32_t number, const std::uint8_
 void TreeMember::measure(const Sent& sent, Time now) {
     if (sent.retries > 0) return;
     const Time taken = now - sent.first;
-    if (rtt_ == 0) {
+    if (rtt_ == Time()) {
         rtt_ = taken;
         rtt_var_ = taken / 2;
         return;
     }
-    rtt_var_ += (std::abs(taken - rtt_) - rtt_var_) >> 2;
+    rtt_var_ += (abs(taken - rtt_) - rtt_var_) >> 2;
     rtt_ += (taken - rtt_) >> 3;
 }
 

@@ -39,7 +39,7 @@ struct TreePort {
 };
 
 struct TreeParameters {
-    Time initial_rto = 0, min_rto = 0, max_rto = 0;
+    Time initial_rto{}, min_rto{}, max_rto{};
     int report_after = 0, max_retries = 0;  // retries before on_lost is called, and before the member fails
     std::uint8_t operation = 0, item_bytes = 4;
     bool scaled = false;  // float32 sums: members first agree on a scale, then send integers
@@ -49,7 +49,7 @@ class TreeMember final : public Participant {
    public:
     // `data` has values in the byte order of frames, or native float32 if blocks are scaled.
     // invalid_argument if a block is outside of `data`, or has more values than a frame.
-    TreeMember(std::uint32_t rank, std::uint16_t address, Bytes data,
+    TreeMember(std::uint32_t rank, std::uint16_t address, ByteArray data,
                const std::vector<std::pair<TreePort, SharedBlocks>>& trees, const TreeParameters& parameters);
 
     void start(Time now, Actions& actions) override;
@@ -66,7 +66,7 @@ class TreeMember final : public Participant {
     // invalid_argument if the member is not in `tree`.
     void move(std::uint16_t tree, const TreePort& port, SharedBlocks blocks, Time now, Actions& actions);
 
-    [[nodiscard]] std::shared_ptr<Bytes> result() const override { return result_; }
+    [[nodiscard]] std::shared_ptr<ByteArray> result() const override { return result_; }
     [[nodiscard]] AgentStats stats() const override;
     [[nodiscard]] std::optional<Time> finished() const override { return finished_; }
     [[nodiscard]] std::optional<Failure> failed() const override { return failed_; }  // tree and block
@@ -81,7 +81,7 @@ class TreeMember final : public Participant {
     // The frame under way in a slot.
     struct Sent {
         std::uint32_t frame = kNone;
-        Time first = 0, deadline = 0;
+        Time first{}, deadline{};
         int retries = 0;
     };
     // Frame i carries the values of block i - lead. If values are scaled, the first `lead` frames carry only
@@ -120,11 +120,11 @@ class TreeMember final : public Participant {
     std::uint16_t address_;
     TreeParameters parameters_;
     int bits_ = 0;  // scaled values are integers of magnitude up to 2^bits_
-    Bytes data_;
-    std::shared_ptr<Bytes> result_;
+    ByteArray data_;
+    std::shared_ptr<ByteArray> result_;
     std::vector<Tree> trees_;
     std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;  // may have outdated items, see is_due
-    Time rtt_ = 0, rtt_var_ = 0;
+    Time rtt_{}, rtt_var_{};
     AgentStats stats_;
     std::uint64_t wrapped_blocks_ = 0;
     std::optional<Time> finished_;

@@ -78,10 +78,10 @@ class EventQueue {
     void push(Time time, std::uint64_t number, EventKind kind, std::size_t index) {
         if (index >= kIndices)
             throw std::length_error("more than " + std::to_string(kIndices) + " links, hosts or alarms");
-        ASSERT(time >= 0 && kind <= EventKind::Age);
+        ASSERT(time >= Time() && kind <= EventKind::Age);
         ASSERT(number > 0 && number < kNumbers);
-        put(static_cast<Cell>(time) << 64 | number << kNumberShift | static_cast<std::uint64_t>(index) << 3 |
-            static_cast<std::uint64_t>(kind));
+        put(static_cast<Cell>(time.value()) << 64 | number << kNumberShift |
+            static_cast<std::uint64_t>(index) << 3 | static_cast<std::uint64_t>(kind));
     }
     void put(Cell cell) {
         const std::uint64_t day = day_of(cell);
@@ -121,7 +121,7 @@ class EventQueue {
         std::uint32_t count = 0, next = 0;
     };
 
-    static Time time_of(Cell cell) { return static_cast<Time>(cell >> 64); }
+    static Time time_of(Cell cell) { return Time(static_cast<std::int64_t>(cell >> 64)); }
     static EventKind kind_of(Cell cell) { return static_cast<EventKind>(static_cast<unsigned>(cell) & 7); }
     static std::size_t index_of(Cell cell) {
         return static_cast<std::size_t>(static_cast<std::uint64_t>(cell) >> 3 & (kIndices - 1));

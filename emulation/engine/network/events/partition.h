@@ -48,7 +48,7 @@ struct Crossing {  // NOLINT(clang-analyzer-optin.performance.Padding)
     // channel at the merge's position; `window` in which these were last read from the channel.
     alignas(64) Ring<Channel::Flying> sent;
     std::uint64_t window = 0;
-    Time wake_at = -1, busy_until = 0;
+    Time wake_at = kUnset, busy_until{};
     bool waiting = false;
 
     // The receiving end has taken all frames that were in flight before the window.
@@ -73,7 +73,7 @@ struct Effect {
     std::uint32_t value = 0;
     Index<Crossing> crossing{};
     std::uint32_t created = 0;  // events that the partition had created in the window before this effect
-    Time time = 0;
+    Time time{};
 };
 
 // An event that ran in a window: the events that it created, its effects, and by how much it changed the
@@ -127,7 +127,7 @@ struct alignas(64) Partition {
     ProgramShares& programs;
     EventQueue events;
     std::uint64_t* numbers;  // counter of event numbers: the timeline's, or in a window `next_number`
-    Time now = 0;
+    Time now{};
     Time end = kNoEnd;                                    // of the window; kNoEnd outside of windows
     std::int64_t network_events = 0, waiting_frames = 0;  // events of kind Wake and Arrive; frames in queues
     std::uint64_t without_link = 0, hops = 0, failed = 0;

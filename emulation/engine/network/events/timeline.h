@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-constexpr Time kForever = (Time{1} << 62) - 1;
+constexpr Time kForever = kNever - Time(1);
 
 class Timeline {
    public:
@@ -71,7 +71,7 @@ class Timeline {
     }
 
    private:
-    Time now_ = 0;
+    Time now_{};
     std::uint64_t number_ = 1;
     std::vector<std::unique_ptr<Partition>> partitions_;
     EventQueue control_events_;

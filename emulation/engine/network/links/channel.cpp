@@ -13,7 +13,7 @@ Channel::Channel(const LinkConfig& given, std::string called)
     if (config.rate_bps <= 0)
         throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) +
                                     " bit/s; it must be positive");
-    if (config.delay < 0) throw std::invalid_argument("link " + name + ": the delay is negative");
+    if (config.delay < Time()) throw std::invalid_argument("link " + name + ": the delay is negative");
     if (config.credit_bytes < 0 || config.queue_bytes < 0)
         throw std::invalid_argument("link " + name + ": a buffer is negative");
     if (config.scheduler == Scheduler::Deficit)
@@ -34,7 +34,7 @@ Time Channel::serialisation(std::uint32_t bytes) const {
     const auto rate = static_cast<std::uint64_t>(rate_bps);
     if (bytes <= 1'000'000 && rate < std::uint64_t{1} << 62)
         return static_cast<Time>((bytes * kBits + rate - 1) / rate);
-    return static_cast<Time>((static_cast<unsigned __int128>(bytes) * kBits + rate - 1) / rate);
+    return Time(static_cast<std::int64_t>((static_cast<unsigned __int128>(bytes) * kBits + rate - 1) / rate));
 }
 
 void Channel::check_fits(const Frame& frame) const {
@@ -177,7 +177,8 @@ Time Channel::send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to) {
 }
 
 void Channel::instrument(Flying& flight, Time now) {
-    for (PcapFile* const file : recorders_) file->write(flight.frame->view(), now / 1000);
+    for (PcapFile* const file : recorders_)
+        file->write(flight.frame->view(), std::chrono::nanoseconds(now / kNanosecond));
     if (recent_) recent_->put(now, direction_, flight.frame->view());
     flight.arrival += wrong_.extra_delay;
     // Frames keep their order when the delay decreases.
@@ -202,14 +203,15 @@ void Channel::impair(const Impairment& how) {
     if (how.rate_bps && *how.rate_bps <= 0)
         throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(*how.rate_bps) +
                                     " bit/s; it must be positive");
-    if (how.extra_delay < 0) throw std::invalid_argument("link " + name + ": the extra delay is negative");
+    if (how.extra_delay < Time())
+        throw std::invalid_argument("link " + name + ": the extra delay is negative");
     wrong_ = how;
     rate_bps = how.rate_bps.value_or(config.rate_bps);
     instrumented = true;
 }
 
 bool Channel::impaired() const {
-    return wrong_.blocked || wrong_.loss > 0 || wrong_.rate_bps || wrong_.extra_delay > 0;
+    return wrong_.blocked || wrong_.loss > 0 || wrong_.rate_bps || wrong_.extra_delay > Time();
 }
 
 void Channel::record(PcapFile& file) {

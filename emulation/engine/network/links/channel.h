@@ -23,7 +23,7 @@ enum class Scheduler : int { Strict, RoundRobin, Deficit };
 
 struct LinkConfig {
     std::int64_t rate_bps = 0;
-    Time delay = 0;
+    Time delay{};
     std::int64_t credit_bytes = 0;       // receive buffer of a VL; 0: no credits, drop-tail
     std::int64_t queue_bytes = 1 << 20;  // drop-tail limit of a VL
     Scheduler scheduler = Scheduler::Strict;
@@ -37,12 +37,12 @@ struct Impairment {
     bool blocked = false;                    // loses all frames
     double loss = 0;                         // probability of losing a frame
     std::optional<std::int64_t> rate_bps{};  // replaces the rate of the link
-    Time extra_delay = 0;
+    Time extra_delay{};
 };
 
 // Load so far: time and bytes of all frames sent, and the longest queue of a VL.
 struct ChannelLoad {
-    Time busy = 0;
+    Time busy{};
     std::uint64_t bytes = 0, max_queued_bytes = 0;
 };
 
@@ -96,12 +96,12 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     // Drop all frames in flight.
     void clear_wire() {
         flying.clear();
-        last_arrival_ = 0;
+        last_arrival_ = Time();
     }
 
     // Credits on their way back to the sender.
     struct Returning {
-        Time time = 0;
+        Time time{};
         std::uint32_t bytes = 0;
         Lane lane;
     };
@@ -124,12 +124,12 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     [[nodiscard]] const RecentFrames* recent() const { return recent_.get(); }
 
     struct Flying {
-        Time arrival = 0;
+        Time arrival{};
         FrameHandle frame;
     };
 
     static constexpr std::size_t kHotLines = 3;
-    Time busy_until = 0, wake_at = -1;
+    Time busy_until{}, wake_at = kUnset;
     std::int64_t rate_bps;      // current rate, with impairment
     std::uint32_t waiting = 0;  // frames in all queues
     unsigned ready = 0;         // a bit for each lane with frames
@@ -173,7 +173,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     double draw();
 
     Impairment wrong_;
-    Time last_arrival_ = 0;     // latest arrival of frames sent while instrumented
+    Time last_arrival_{};       // latest arrival of frames sent while instrumented
     std::uint64_t chance_ = 0;  // state of the random number generator
     std::vector<PcapFile*> recorders_;
     std::shared_ptr<RecentFrames> recent_;

@@ -124,7 +124,7 @@ class Links {
     std::uint64_t seed_ = 0;
     std::vector<std::unique_ptr<PcapFile>> recordings_;  // the channels of a link refer to its file
     bool kept_recent_ = false;
-    Time sampled_ = 0;                  // time of the last sample
+    Time sampled_{};                    // time of the last sample
     List<Channel, Time> sampled_busy_;  // by channel, sending time counted in samples so far
 };
 

@@ -87,7 +87,7 @@ void Pauses::obey(PauseOrder order, Time now) {
 
 std::uint8_t Pauses::expire(Time now) {
     std::uint8_t ended = 0;
-    if (policy_.watchdog == 0) return ended;
+    if (policy_.watchdog == Time()) return ended;
     for (std::size_t at = 0; at < kClasses; ++at) {
         const auto bit = static_cast<std::uint8_t>(1u << at);
         if ((stopped_ & bit) == 0 || now - since_[at] < policy_.watchdog) continue;
@@ -100,10 +100,10 @@ std::uint8_t Pauses::expire(Time now) {
 }
 
 std::optional<Time> Pauses::next_expiry() const {
-    if (policy_.watchdog == 0 || stopped_ == 0) return std::nullopt;
-    Time next = 0;
+    if (policy_.watchdog == Time() || stopped_ == 0) return std::nullopt;
+    Time next{};
     for (std::size_t at = 0; at < kClasses; ++at)
-        if ((stopped_ >> at & 1u) != 0 && (next == 0 || since_[at] + policy_.watchdog < next))
+        if ((stopped_ >> at & 1u) != 0 && (next == Time() || since_[at] + policy_.watchdog < next))
             next = since_[at] + policy_.watchdog;
     return next;
 }

@@ -16,8 +16,8 @@ constexpr std::size_t kClasses = 8;
 
 struct PausePolicy {
     std::int64_t xoff = 0, xon = 0, headroom = 0;  // bytes of a class in the receive buffer
-    Time watchdog = 0, restore = 0;  // longest pause (0: unlimited), and time after it without pauses
-    std::uint32_t lanes = 0;         // lanes that may be paused, a bit each
+    Time watchdog{}, restore{};  // longest pause (0: unlimited), and time after it without pauses
+    std::uint32_t lanes = 0;     // lanes that may be paused, a bit each
 };
 
 // Classes that a pause frame stops, and classes that it resumes, as bit masks.

@@ -10,12 +10,13 @@ namespace railyard {
 namespace {
 
 // Return part / whole scaled to a byte: 0 only for no part, 255 for all or more.
-char share(std::int64_t part, std::int64_t whole) {
-    if (part <= 0) return 0;
-    const std::int64_t bounded = std::min(part, whole);
+template <typename Quantity>
+char share(Quantity part, Quantity whole) {
+    if (part <= Quantity()) return 0;
+    const Quantity bounded = std::min(part, whole);
     // Use a double, since picoseconds times 255 may not fit 64 bits.
     const double scaled =
-        255.0 * static_cast<double>(bounded) / static_cast<double>(std::max<std::int64_t>(whole, 1));
+        255.0 * static_cast<double>(bounded) / static_cast<double>(std::max(whole, Quantity(1)));
     return static_cast<char>(std::max(1, static_cast<int>(scaled)));
 }
 
@@ -27,8 +28,8 @@ char queue_share(const Channel& c, std::int64_t waiting) {
     if (!c.config.policy) return share(waiting, c.config.queue_bytes);
     const QueuePolicy& policy = *c.config.policy;
     std::uint8_t most = 0;
-    const auto note = [&](std::int64_t part, std::int64_t limit) {
-        if (limit > 0) most = std::max(most, static_cast<std::uint8_t>(share(part, limit)));
+    const auto note = [&](auto part, auto limit) {
+        if (limit > decltype(limit)()) most = std::max(most, static_cast<std::uint8_t>(share(part, limit)));
     };
     for (std::size_t lane = 0; lane < c.lanes.size(); ++lane) {
         const QueuePolicy::Queue& limits = policy.queues[lane];
@@ -45,7 +46,7 @@ char queue_share(const Channel& c, std::int64_t waiting) {
 LinkSample Links::sample(Time now) {
     LinkSample result;
     const Time since = now - sampled_;
-    while (sampled_busy_.size() < channels_.size()) sampled_busy_.push_back(0);
+    while (sampled_busy_.size() < channels_.size()) sampled_busy_.emplace_back();
     for (const Link& link : links_) {
         std::uint8_t state = 0;
         for (const Direction direction : kDirections) {

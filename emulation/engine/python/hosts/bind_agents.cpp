@@ -58,7 +58,7 @@ void check_size(const Rank& rank, std::size_t bytes) {
                                         "; give a longer array");
 }
 
-Bytes to_data(const Rank& rank, const Data& data) {
+ByteArray to_data(const Rank& rank, const Data& data) {
     check_size(rank, data.size());
     return {data.data(), data.data() + data.size()};
 }
@@ -76,7 +76,7 @@ std::optional<Reduction> reduction_from(const std::optional<ReductionTuple>& giv
     return Reduction{ccu, rate, sram, percent};
 }
 
-void make_agent(Agent* self, std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> array,
+void make_agent(Agent* self, std::shared_ptr<const Rank> rank, std::shared_ptr<ByteArray> array,
                 std::uint16_t job, const TransportParameters& parameters,
                 const std::optional<ReductionTuple>& reduction) {
     const auto chosen = reduction_from(reduction);
@@ -168,7 +168,7 @@ void bind_agents(nb::module_& m) {
             "__init__",
             [](Agent* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint16_t job,
                const TransportParameters& parameters, const std::optional<ReductionTuple>& reduction) {
-                auto array = std::make_shared<Bytes>(to_data(*rank, data));
+                auto array = std::make_shared<ByteArray>(to_data(*rank, data));
                 make_agent(self, std::move(rank), std::move(array), job, parameters, reduction);
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"),
@@ -238,7 +238,7 @@ void bind_agents(nb::module_& m) {
             [](RepeatingAgent* self, std::shared_ptr<const Rank> rank, const Data& data,
                std::uint32_t iterations, Time compute, Time overlap, const TransportParameters& parameters,
                const std::optional<ReductionTuple>& reduction) {
-                Bytes bytes = to_data(*rank, data);
+                ByteArray bytes = to_data(*rank, data);
                 new (self) RepeatingAgent(std::move(rank), std::move(bytes), {iterations, compute, overlap},
                                           parameters, reduction_from(reduction));
             },

@@ -34,7 +34,7 @@ std::uint32_t* elements_of(const RandomElements& random, const Elements& array) 
 
 }  // namespace
 
-std::shared_ptr<Bytes> AgentArray::take() {
+std::shared_ptr<ByteArray> AgentArray::take() {
     if (bytes == nullptr)
         throw std::invalid_argument("another agent has this array; make a new array for each agent");
     return std::move(bytes);
@@ -78,7 +78,7 @@ void bind_arrays(nb::module_& m) {
             "Add the elements to those of an array; sums wrap.")
         .def("array", [](const RandomElements& random) {
             const nb::gil_scoped_release free;
-            auto bytes = std::make_shared<Bytes>(random.count() * sizeof(std::uint32_t));
+            auto bytes = std::make_shared<ByteArray>(random.count() * sizeof(std::uint32_t));
             random.fill(reinterpret_cast<std::uint32_t*>(bytes->data()));
             return AgentArray{std::move(bytes), random.count()};
         });

@@ -84,7 +84,7 @@ void bind_tree(nb::module_& m) {
                std::uint8_t item_bytes, bool scaled) {
                 std::vector<std::pair<TreePort, SharedBlocks>> ports;
                 for (const auto& [port, blocks] : trees) ports.emplace_back(port_of(port), blocks);
-                new (self) TreeMember(rank, address, Bytes(data.data(), data.data() + data.size()), ports,
+                new (self) TreeMember(rank, address, ByteArray(data.data(), data.data() + data.size()), ports,
                                       {initial_rto, min_rto, max_rto, report_after, max_retries, operation,
                                        item_bytes, scaled});
             },

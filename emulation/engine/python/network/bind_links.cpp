@@ -78,7 +78,7 @@ void bind_queue_policy(nb::module_& m) {
                 self->trimmed = {Lane(trimmed[0]), Lane(trimmed[1])};
                 if (!pauses) return;
                 const auto& [xoff, xon, headroom, watchdog, restore, lanes] = *pauses;
-                if (xon < 0 || xon > xoff || headroom < 0 || watchdog < 0 || restore < 0)
+                if (xon < 0 || xon > xoff || headroom < 0 || watchdog < Time() || restore < Time())
                     throw std::invalid_argument(
                         "priority flow control has negative bytes or times, or XON above XOFF; give values "
                         "of at least 0, and XON up to XOFF");

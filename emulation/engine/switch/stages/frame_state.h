@@ -64,7 +64,7 @@ struct FrameState {
     SwitchState* owner = nullptr;  // the switch that the frame is in
     std::vector<std::uint64_t> slots;
     Frame* frame = nullptr;
-    Time now = 0;
+    Time now{};
     std::uint64_t ingress_length = 0;  // bytes at arrival, for counters and meters
     std::uint64_t length = 0;          // packet_length of v1model
     std::uint32_t parsed = 0;          // bytes the parser consumed

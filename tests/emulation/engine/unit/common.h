@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -15,8 +16,17 @@
 
 #include "frames/frame.h"
 #include "load/program/program.h"
+#include "units.h"
 
-namespace railyard::unit {
+namespace railyard {
+
+// How GoogleTest shows an amount.
+template <typename Kind, typename T>
+void PrintTo(Amount<Kind, T> amount, std::ostream* out) {
+    *out << amount.value();
+}
+
+namespace unit {
 
 // A compiled program of the project, by its path from the project's root: "tests/programs/build/wire.json".
 inline std::shared_ptr<const Program> program(const std::string& path) {
@@ -67,4 +77,6 @@ class Random {
     std::uint64_t state_;
 };
 
-}  // namespace railyard::unit
+}  // namespace unit
+
+}  // namespace railyard

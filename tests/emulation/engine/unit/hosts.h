@@ -7,7 +7,7 @@
 
 namespace railyard::unit {
 
-inline constexpr Time kUs = 1'000'000;  // in picoseconds
+inline constexpr Time kUs = kMicrosecond;
 
 // Return headers with the fields that are the same for all connections, as emulation/traffic makes them.
 inline Templates templates() {

@@ -27,7 +27,7 @@ class Sink : public Application {
     }
     void on_timer(Time now, Actions& actions) override {
         timers.push_back(now);
-        if (timers.size() < 3) actions.deadline = now + 10;
+        if (timers.size() < 3) actions.deadline = now + Time(10);
     }
     bool isolated() const override { return true; }
     void detach() override { left = true; }
@@ -35,7 +35,7 @@ class Sink : public Application {
     std::vector<std::pair<Time, std::string>> seen;
     std::vector<Time> timers;
     std::optional<Time> timer_at;
-    Time started = -1;
+    Time started{-1};
     bool left = false;
 
    private:
@@ -54,7 +54,7 @@ inline const std::shared_ptr<const Program>& wire() {
     return kWire;
 }
 
-inline LinkConfig link_config(Time delay = 0, std::int64_t credits = 0) {
+inline LinkConfig link_config(Time delay = Time(), std::int64_t credits = 0) {
     LinkConfig config;
     config.rate_bps = kByteAPicosecond;
     config.delay = delay;

@@ -25,7 +25,7 @@ struct Running : testing::Test {
     std::vector<std::pair<std::uint32_t, std::string>> process(const std::string& bytes,
                                                                Port port = Port(7)) {
         Outputs out;
-        sw->process(pool.acquire(bytes.data(), bytes.size()), port, 0, out);
+        sw->process(pool.acquire(bytes.data(), bytes.size()), port, Time(0), out);
         std::vector<std::pair<std::uint32_t, std::string>> result;
         for (const Output& o : out) result.emplace_back(o.port.value(), digits(o.frame->view()));
         return result;

@@ -15,7 +15,7 @@ struct Link1 : testing::Test {
     static LinkConfig config(std::int64_t credits = 0) {
         LinkConfig config;
         config.rate_bps = 8 * kGbps;  // a byte a nanosecond
-        config.delay = 5000;
+        config.delay = Time(5000);
         config.credit_bytes = credits;
         config.queue_bytes = 1000;
         return config;
@@ -44,7 +44,7 @@ TEST_F(Link1, RefusesARateDelayOrBufferThatCannotBe) {
                                             {"buffer", "a buffer is negative"}}) {
         LinkConfig wrong = config();
         if (change == "rate") wrong.rate_bps = 0;
-        if (change == "delay") wrong.delay = -1;
+        if (change == "delay") wrong.delay = Time(-1);
         if (change == "buffer") wrong.credit_bytes = -1;
         try {
             const Channel channel(wrong, "a-b");
@@ -69,23 +69,23 @@ TEST_F(Link1, SerialisationIsRoundedUp) {
     LinkConfig odd = config();
     odd.rate_bps = 3;
     const Channel channel(odd, "x");
-    EXPECT_EQ(channel.serialisation(1), 2'666'666'666'667);
-    EXPECT_EQ(channel.serialisation(3), 8'000'000'000'000);
-    EXPECT_EQ(Channel(config(), "x").serialisation(1500), 1'500'000);
+    EXPECT_EQ(channel.serialisation(1), Time(2'666'666'666'667));
+    EXPECT_EQ(channel.serialisation(3), Time(8'000'000'000'000));
+    EXPECT_EQ(Channel(config(), "x").serialisation(1500), Time(1'500'000));
 }
 
 TEST_F(Link1, SerialisationOfHugeFramesDoesNotOverflow) {
     LinkConfig slow = config();
     slow.rate_bps = 8'000'000;
-    EXPECT_EQ(Channel(slow, "x").serialisation(4'000'000'000U), 4'000'000'000 * std::int64_t{1'000'000});
+    EXPECT_EQ(Channel(slow, "x").serialisation(4'000'000'000U), 4'000'000'000 * kMicrosecond);
 }
 
 TEST_F(Link1, AFrameArrivesAfterSerialisationAndDelay) {
     Channel channel(config(), "x");
-    EXPECT_EQ(channel.send(frame(100), Lane(0), 1000, channel.flying), 101'000);
-    EXPECT_EQ(channel.flying.front().arrival, 106'000);
-    EXPECT_EQ(channel.busy_until, 101'000);
-    EXPECT_EQ(channel.load.busy, 100'000);
+    EXPECT_EQ(channel.send(frame(100), Lane(0), Time(1000), channel.flying), Time(101'000));
+    EXPECT_EQ(channel.flying.front().arrival, Time(106'000));
+    EXPECT_EQ(channel.busy_until, Time(101'000));
+    EXPECT_EQ(channel.load.busy, Time(100'000));
     EXPECT_EQ(channel.load.bytes, 100U);
     EXPECT_EQ(channel.lanes[0].sent, 1U);
 }
@@ -198,19 +198,19 @@ TEST_F(Link1, DeficitRoundRobinForgetsTheDeficitOfAnEmptyQueue) {
 TEST_F(Link1, AFrameOfAnIdleLinkPassesItsQueue) {
     Channel channel(config(100), "x");
     const FrameHandle small = frame(60), large = frame(101);
-    EXPECT_TRUE(channel.passes(*small, 0));
-    EXPECT_FALSE(channel.passes(*large, 0));
-    channel.busy_until = 10;
-    EXPECT_FALSE(channel.passes(*small, 9));
-    EXPECT_TRUE(channel.passes(*small, 10));
+    EXPECT_TRUE(channel.passes(*small, Time(0)));
+    EXPECT_FALSE(channel.passes(*large, Time(0)));
+    channel.busy_until = Time(10);
+    EXPECT_FALSE(channel.passes(*small, Time(9)));
+    EXPECT_TRUE(channel.passes(*small, Time(10)));
     put(channel, 10);
-    EXPECT_FALSE(channel.passes(*small, 10));
+    EXPECT_FALSE(channel.passes(*small, Time(10)));
 }
 
 TEST_F(Link1, ADownLinkLetsNothingPass) {
     Channel channel(config(), "x");
     channel.up = false;
-    EXPECT_FALSE(channel.passes(*frame(1), 0));
+    EXPECT_FALSE(channel.passes(*frame(1), Time(0)));
 }
 
 TEST_F(Link1, CreditsReturnALinkDelayAfterTheBufferIsFree) {
@@ -219,11 +219,11 @@ TEST_F(Link1, CreditsReturnALinkDelayAfterTheBufferIsFree) {
     put(channel, 100);
     ASSERT_EQ(serve(channel), Lane(0));
     channel.lanes[0].held = 100;  // has arrived
-    channel.give_back({Index<Channel>(0), 100, {}, Lane(0)}, 20'000);
+    channel.give_back({Index<Channel>(0), 100, {}, Lane(0)}, Time(20'000));
     EXPECT_EQ(channel.lanes[0].held, 0);
-    channel.collect(24'999);
+    channel.collect(Time(24'999));
     EXPECT_EQ(serve(channel), std::nullopt);
-    channel.collect(25'000);
+    channel.collect(Time(25'000));
     EXPECT_EQ(channel.lanes[0].credits, 100);
     EXPECT_EQ(serve(channel), Lane(0));
 }
@@ -231,11 +231,11 @@ TEST_F(Link1, CreditsReturnALinkDelayAfterTheBufferIsFree) {
 TEST_F(Link1, CreditsThatReturnOutOfOrderAreCollectedByTime) {
     Channel channel(config(1000), "x");
     for (auto& lane : channel.lanes) lane.credits = 0;
-    for (const Time time : {30, 10, 20, 10, 40})
-        channel.return_credit({time, static_cast<std::uint32_t>(time), Lane(0)});
-    channel.collect(10);
+    for (const int time : {30, 10, 20, 10, 40})
+        channel.return_credit({Time(time), static_cast<std::uint32_t>(time), Lane(0)});
+    channel.collect(Time(10));
     EXPECT_EQ(channel.lanes[0].credits, 20);
-    channel.collect(30);
+    channel.collect(Time(30));
     EXPECT_EQ(channel.lanes[0].credits, 70);
     EXPECT_EQ(channel.returning.size(), 1U);
 }
@@ -244,7 +244,7 @@ TEST_F(Link1, CreditsAreConservedOverManyFrames) {
     Channel channel(config(2000), "x");
     unit::Random random(4);
     std::array<std::int64_t, kVls> flying{};
-    Time now = 0;
+    Time now{};
     for (int i = 0; i < 20000; ++i) {
         now += static_cast<Time>(random.below(3000));
         channel.collect(now);
@@ -277,14 +277,14 @@ TEST_F(Link1, ALinkComesUpWithCreditsForTheFreeBuffers) {
     Channel channel(config(1000), "x");
     channel.up = false;
     channel.lanes[2].credits = 5;
-    channel.lanes[2].held = 300;                    // in the switch behind it
-    channel.return_credit({2'000, 100, Lane(2)});   // returns before the link is up for a delay
-    channel.return_credit({50'000, 200, Lane(2)});  // returns later
-    channel.bring_up(1'000);
+    channel.lanes[2].held = 300;                          // in the switch behind it
+    channel.return_credit({Time(2'000), 100, Lane(2)});   // returns before the link is up for a delay
+    channel.return_credit({Time(50'000), 200, Lane(2)});  // returns later
+    channel.bring_up(Time(1'000));
     EXPECT_TRUE(channel.up);
     EXPECT_EQ(channel.lanes[2].credits, 1000 - 300 - 200);
     EXPECT_EQ(channel.lanes[1].credits, 1000);
-    channel.collect(50'000);
+    channel.collect(Time(50'000));
     EXPECT_EQ(channel.lanes[2].credits, 700);
 }
 
@@ -321,7 +321,7 @@ TEST_F(Link1, ABlockedDirectionLosesAll) {
     Channel channel(config(), "x");
     channel.impair({.blocked = true});
     EXPECT_TRUE(channel.impaired());
-    channel.send(frame(10), Lane(0), 0, channel.flying);
+    channel.send(frame(10), Lane(0), Time(0), channel.flying);
     EXPECT_TRUE(channel.flying.front().frame->lost);
     channel.impair({});
     EXPECT_FALSE(channel.impaired());
@@ -331,20 +331,20 @@ TEST_F(Link1, ABlockedDirectionLosesAll) {
 
 TEST_F(Link1, FramesKeepTheirOrderWhenAnExtraDelayEnds) {
     Channel channel(config(), "x");
-    channel.impair({.extra_delay = 1'000'000});
-    channel.send(frame(10), Lane(0), 0, channel.flying);
+    channel.impair({.extra_delay = Time(1'000'000)});
+    channel.send(frame(10), Lane(0), Time(0), channel.flying);
     channel.impair({});
-    channel.send(frame(10), Lane(0), 10'000, channel.flying);
-    EXPECT_EQ(channel.flying[0].arrival, 1'015'000);
-    EXPECT_EQ(channel.flying[1].arrival, 1'015'000);
+    channel.send(frame(10), Lane(0), Time(10'000), channel.flying);
+    EXPECT_EQ(channel.flying[0].arrival, Time(1'015'000));
+    EXPECT_EQ(channel.flying[1].arrival, Time(1'015'000));
 }
 
 TEST_F(Link1, AnImpairedRateReplacesTheRateUntilItEnds) {
     Channel channel(config(), "x");
     channel.impair({.rate_bps = 4 * kGbps});
-    EXPECT_EQ(channel.serialisation(100), 200'000);
+    EXPECT_EQ(channel.serialisation(100), Time(200'000));
     channel.impair({});
-    EXPECT_EQ(channel.serialisation(100), 100'000);
+    EXPECT_EQ(channel.serialisation(100), Time(100'000));
 }
 
 TEST_F(Link1, RefusesAnImpairmentThatCannotBe) {
@@ -352,17 +352,17 @@ TEST_F(Link1, RefusesAnImpairmentThatCannotBe) {
     EXPECT_THROW(channel.impair({.loss = 1.5}), std::invalid_argument);
     EXPECT_THROW(channel.impair({.loss = std::numeric_limits<double>::quiet_NaN()}), std::invalid_argument);
     EXPECT_THROW(channel.impair({.rate_bps = 0}), std::invalid_argument);
-    EXPECT_THROW(channel.impair({.extra_delay = -1}), std::invalid_argument);
+    EXPECT_THROW(channel.impair({.extra_delay = Time(-1)}), std::invalid_argument);
     EXPECT_FALSE(channel.impaired());
 }
 
 TEST_F(Link1, RecentFramesHaveTheTimeAtWhichTheyWereSent) {
     Channel channel(config(), "x");
     channel.keep_recent(std::make_shared<RecentFrames>(2), Direction::Backward);
-    channel.send(pool.acquire("abc", 3), Lane(0), 777, channel.flying);
+    channel.send(pool.acquire("abc", 3), Lane(0), Time(777), channel.flying);
     const auto items = channel.recent()->list();
     ASSERT_EQ(items.size(), 1U);
-    EXPECT_EQ(items[0].time, 777);
+    EXPECT_EQ(items[0].time, Time(777));
     EXPECT_EQ(items[0].direction, Direction::Backward);
     EXPECT_EQ(items[0].bytes, "abc");
 }

@@ -13,7 +13,7 @@
 namespace railyard {
 namespace {
 
-constexpr Time kUs = 1'000'000;
+constexpr Time kUs = kMicrosecond;
 constexpr std::int64_t kFrame = 1000;
 constexpr std::int64_t kRate = 8'000'000'000;  // a frame in 1 us
 
@@ -59,19 +59,19 @@ class Grants : public testing::Test {
     std::vector<std::unique_ptr<Receiver>> receivers_;
     CreditGrants grants_{{.initial = 2 * kFrame, .rate = kRate}, kFrame};
     std::vector<int> told_;
-    Time now_ = 0;
+    Time now_{};
 };
 
 TEST_F(Grants, FollowEachOtherAtTheRateInTurn) {
-    ask(0, 100 * kFrame, 0);
-    ask(1, 100 * kFrame, 0);
+    ask(0, 100 * kFrame, Time(0));
+    ask(1, 100 * kFrame, Time(0));
     EXPECT_EQ(until(5 * kUs), (std::vector{0, 1, 0, 1, 0, 1}));
     EXPECT_EQ(receivers_[0]->credit.granted, std::uint64_t{2 + 3} * kFrame);
 }
 
 TEST_F(Grants, EndAFrameAboveWhatIsAskedAndRestoreTheFirstCreditAfterAllOthers) {
-    ask(0, 3 * kFrame, 0);
-    ask(1, 6 * kFrame, 0);
+    ask(0, 3 * kFrame, Time(0));
+    ask(1, 6 * kFrame, Time(0));
     // Sender 0 needs two frames more than its first credit, one to spare included, and sender 1 five; then
     // each gets another spare frame.
     EXPECT_EQ(until(100 * kUs), (std::vector{0, 1, 0, 1, 1, 1, 1, 0, 1}));
@@ -80,7 +80,7 @@ TEST_F(Grants, EndAFrameAboveWhatIsAskedAndRestoreTheFirstCreditAfterAllOthers) 
 }
 
 TEST_F(Grants, CountTrimmedFramesAgain) {
-    ask(0, kFrame, 0);
+    ask(0, kFrame, Time(0));
     until(100 * kUs);
     const std::uint64_t before = receivers_[0]->credit.granted;
     grants_.refuse(*receivers_[0], 500);
@@ -89,7 +89,7 @@ TEST_F(Grants, CountTrimmedFramesAgain) {
 }
 
 TEST_F(Grants, AreToldAgainToASenderWithoutCreditAndNotLowered) {
-    ask(0, 2 * kFrame, 0);
+    ask(0, 2 * kFrame, Time(0));
     until(100 * kUs);
     const std::uint64_t granted = receivers_[0]->credit.granted;
     told_.clear();
@@ -102,7 +102,7 @@ TEST_F(Grants, AreToldAgainToASenderWithoutCreditAndNotLowered) {
 
 TEST_F(Grants, GoOnWhenTheLowBitsBeginAnew) {
     for (std::uint32_t sent = 0; sent < 40'000'000; sent += 3'000'000) {
-        ask(0, sent & kPsnMask, 0);
+        ask(0, sent & kPsnMask, Time(0));
         receivers_[0]->credit.granted = sent;
     }
     EXPECT_EQ(receivers_[0]->credit.asked, 39'000'000U);
@@ -120,7 +120,7 @@ TEST_F(Spending, SendsAsManyBytesAsWereGranted) {
     for (std::uint32_t slot = 0; slot < 2; ++slot) {
         ASSERT_TRUE(allowance.admits(10'000));
         allowance.ask(10'000);
-        allowance.sent(slot, kFrame, 0, false);
+        allowance.sent(slot, kFrame, Time(0), false);
     }
     EXPECT_FALSE(allowance.admits(8000));
     allowance.acknowledged(0, false, kUs);
@@ -134,8 +134,8 @@ TEST_F(Spending, SendsAsManyBytesAsWereGranted) {
 
 TEST_F(Spending, AsksByOneFrameForNewDataAndAgainAfterLong) {
     allowance.ask(2000);
-    allowance.sent(0, kFrame, 0, false);
-    allowance.sent(1, kFrame, 0, false);
+    allowance.sent(0, kFrame, Time(0), false);
+    allowance.sent(1, kFrame, Time(0), false);
     allowance.acknowledged(0, false, kUs);
     allowance.acknowledged(1, false, kUs);
     allowance.told(kUs);
@@ -150,8 +150,8 @@ TEST_F(Spending, AsksByOneFrameForNewDataAndAgainAfterLong) {
 }
 
 TEST_F(Spending, LostFramesNeedCreditAgain) {
-    allowance.sent(0, kFrame, 0, false);
-    allowance.sent(1, kFrame, 0, false);
+    allowance.sent(0, kFrame, Time(0), false);
+    allowance.sent(1, kFrame, Time(0), false);
     ASSERT_TRUE(allowance.lost(0));
     allowance.tell_lost(Allowance::Cause::Trim, kUs);
     EXPECT_FALSE(allowance.admits(0));

@@ -27,16 +27,15 @@ TEST_P(Calendar, ReturnsEventsByTimeAndNumber) {
     EventQueue queue;
     std::set<std::tuple<Time, std::uint64_t, std::size_t>> model;
     unit::Random random(7);
-    Time now = 0;
+    Time now{};
     std::uint64_t number = 1;
     for (int i = 0; i < 40000; ++i) {
         const bool filling = i % 10000 < 5500;
         if (model.empty() || random.chance(filling ? 70 : 30)) {
             const Time span = random.chance(pattern.percent_far) ? pattern.far : pattern.near;
-            const Time time =
-                now + (random.chance(pattern.percent_now)
-                           ? 0
-                           : static_cast<Time>(random.below(static_cast<std::uint64_t>(span) + 1)));
+            const Time time = now + (random.chance(pattern.percent_now)
+                                         ? Time()
+                                         : Time(random.below(static_cast<std::uint64_t>(span.value()) + 1)));
             const std::size_t index = random.below(1 << 20);
             queue.push(time, number, EventKind::Arrive, index);
             model.emplace(time, number++, index);
@@ -75,17 +74,18 @@ TEST(Tournament, FindsTheLeastAndTheSecondKeyAfterEachChange) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Patterns, Calendar,
-                         testing::Values(Pattern{"dense", 1000, 1000, 0, 10},
-                                         Pattern{"all_at_once", 1, 1, 0, 90},
-                                         Pattern{"sparse", 1'000'000'000, 1'000'000'000, 0, 0},
-                                         Pattern{"timers_far_ahead", 5'000, 4'000'000'000'000, 20, 5},
-                                         Pattern{"years", 1000, Time{1} << 50, 5, 5}),
+                         testing::Values(Pattern{"dense", Time(1000), Time(1000), 0, 10},
+                                         Pattern{"all_at_once", Time(1), Time(1), 0, 90},
+                                         Pattern{"sparse", Time(1'000'000'000), Time(1'000'000'000), 0, 0},
+                                         Pattern{"timers_far_ahead", Time(5'000), Time(4'000'000'000'000), 20,
+                                                 5},
+                                         Pattern{"years", Time(1000), Time{1} << 50, 5, 5}),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST(EventQueue, KeepsTheKindAndIndexOfAnEvent) {
     EventQueue queue;
-    queue.push(5, 1, EventKind::Age, (1 << 21) - 1);
-    queue.push(5, 2, EventKind::Wake, 0);
+    queue.push(Time(5), 1, EventKind::Age, (1 << 21) - 1);
+    queue.push(Time(5), 2, EventKind::Wake, 0);
     const Event first = queue.pop(), second = queue.pop();
     EXPECT_EQ(first.kind, EventKind::Age);
     EXPECT_EQ(first.index, (1U << 21) - 1);
@@ -95,7 +95,7 @@ TEST(EventQueue, KeepsTheKindAndIndexOfAnEvent) {
 
 TEST(EventQueue, RefusesAnIndexThatDoesNotFitItsCell) {
     EventQueue queue;
-    EXPECT_THROW(queue.push(0, 1, EventKind::Wake, 1 << 21), std::length_error);
+    EXPECT_THROW(queue.push(Time(0), 1, EventKind::Wake, 1 << 21), std::length_error);
     EXPECT_EQ(queue.size(), 0U);
 }
 
@@ -103,9 +103,9 @@ TEST(EventQueue, InsertsIntoADayThatHasBegun) {
     EventQueue queue;
     for (std::uint64_t number = 1; number <= 20; ++number)
         queue.push(static_cast<Time>(10 * number), number, EventKind::Timer, number);
-    EXPECT_EQ(queue.pop().time, 10);  // begins a day that has later events, too
-    queue.push(15, 21, EventKind::Timer, 21);
-    queue.push(20, 22, EventKind::Timer, 22);
+    EXPECT_EQ(queue.pop().time, Time(10));  // begins a day that has later events, too
+    queue.push(Time(15), 21, EventKind::Timer, 21);
+    queue.push(Time(20), 22, EventKind::Timer, 22);
     EXPECT_EQ(queue.pop().number, 21U);
     EXPECT_EQ(queue.pop().number, 2U);  // before the later number of the same time
     EXPECT_EQ(queue.pop().number, 22U);
@@ -128,8 +128,8 @@ TEST(EventQueue, LooksAheadInOrderWithoutChangingAnything) {
 TEST(EventQueue, LooksNoFurtherAheadThanThereAreEvents) {
     EventQueue queue;
     EXPECT_FALSE(queue.ahead(0));
-    queue.push(1, 1, EventKind::Wake, 1);
-    queue.push(2, 2, EventKind::Wake, 2);
+    queue.push(Time(1), 1, EventKind::Wake, 1);
+    queue.push(Time(2), 2, EventKind::Wake, 2);
     static_cast<void>(queue.pop());
     EXPECT_TRUE(queue.ahead(0));
     EXPECT_FALSE(queue.ahead(1));
@@ -148,30 +148,30 @@ TEST(EventQueue, TakeAllEmptiesTodayCalendarAndHeap) {
         taken.insert(static_cast<std::uint64_t>(cell) >> EventQueue::kNumberShift);
     EXPECT_EQ(taken, numbers);
     EXPECT_EQ(queue.size(), 0U);
-    queue.push(1, 1, EventKind::Alarm, 4);  // goes on, at an earlier time
+    queue.push(Time(1), 1, EventKind::Alarm, 4);  // goes on, at an earlier time
     EXPECT_EQ(queue.pop().index, 4U);
 }
 
 TEST(EventQueue, ANewNumberChangesTheOrderAmongEqualTimesOnly) {
     EventQueue queue;
-    queue.push(9, 100, EventKind::Wake, 1);
-    queue.push(9, 200, EventKind::Timer, 2);
-    queue.push(8, 300, EventKind::Alarm, 3);
+    queue.push(Time(9), 100, EventKind::Wake, 1);
+    queue.push(Time(9), 200, EventKind::Timer, 2);
+    queue.push(Time(8), 300, EventKind::Alarm, 3);
     for (const EventQueue::Cell cell : queue.take_all()) {
         const std::uint64_t number = static_cast<std::uint64_t>(cell) >> EventQueue::kNumberShift;
         queue.put(EventQueue::numbered(cell, 1000 - number));
     }
     const Event first = queue.pop(), second = queue.pop(), third = queue.pop();
-    EXPECT_EQ(std::tuple(first.time, first.number, first.index), std::tuple(8, 700U, 3U));
+    EXPECT_EQ(std::tuple(first.time, first.number, first.index), std::tuple(Time(8), 700U, 3U));
     EXPECT_EQ(std::tuple(second.number, second.index, second.kind), std::tuple(800U, 2U, EventKind::Timer));
     EXPECT_EQ(third.number, 900U);
 }
 
 TEST(EventQueue, TheLargestNumberLeavesTheTimeAlone) {
     EventQueue queue;
-    queue.push(3, EventQueue::kNumbers - 1, EventKind::Wake, 5);
+    queue.push(Time(3), EventQueue::kNumbers - 1, EventKind::Wake, 5);
     const Event event = queue.pop();
-    EXPECT_EQ(event.time, 3);
+    EXPECT_EQ(event.time, Time(3));
     EXPECT_EQ(event.number, EventQueue::kNumbers - 1);
     EXPECT_EQ(event.index, 5U);
 }

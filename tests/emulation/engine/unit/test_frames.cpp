@@ -277,7 +277,7 @@ TEST(Words, AreInNetworkByteOrder) {
 TEST(RecentFrames, KeepsTheLastOfEachSizeInTheirOrder) {
     RecentFrames recent(3);
     for (int i = 0; i < 5; ++i)
-        recent.put(10 * i, kDirections[static_cast<std::size_t>(i % 2)],
+        recent.put(Time(10 * i), kDirections[static_cast<std::size_t>(i % 2)],
                    std::string(1, static_cast<char>('a' + i)));
     const auto items = recent.list();
     ASSERT_EQ(items.size(), 3U);
@@ -291,7 +291,7 @@ TEST(RecentFrames, KeepsTheLastOfEachSizeInTheirOrder) {
 
 TEST(RecentFrames, HasNoMoreThanItGot) {
     RecentFrames recent(8);
-    recent.put(1, Direction::Forward, "x");
+    recent.put(Time(1), Direction::Forward, "x");
     EXPECT_EQ(recent.list().size(), 1U);
 }
 
@@ -318,7 +318,7 @@ TEST_F(Capture, HasTheHeaderOfNanosecondsBeforeTheFirstFrame) {
 
 TEST_F(Capture, DividesATimeIntoSecondsAndNanoseconds) {
     PcapFile file(path.string());
-    file.write("frame", 3'000'000'007);
+    file.write("frame", std::chrono::nanoseconds(3'000'000'007));
     file.flush();
     EXPECT_EQ(digits(content().substr(24)),
               "03000000"
@@ -330,7 +330,7 @@ TEST_F(Capture, DividesATimeIntoSecondsAndNanoseconds) {
 
 TEST_F(Capture, ReadersSeeFlushedFramesBeforeTheEnd) {
     PcapFile file(path.string());
-    for (int i = 0; i < 10; ++i) file.write("0123456789", i);
+    for (int i = 0; i < 10; ++i) file.write("0123456789", std::chrono::nanoseconds(i));
     file.flush();
     EXPECT_EQ(content().size(), 24U + 10 * (16 + 10));
 }

@@ -77,7 +77,7 @@ TEST(Codec, SaysWhyAFrameIsJunk) {
 
 TEST(Payloads, AChangeOfASliceKeepsWhatFramesCarry) {
     FramePool pool;
-    const auto array = std::make_shared<Bytes>(16, std::uint8_t{'a'});
+    const auto array = std::make_shared<ByteArray>(16, std::uint8_t{'a'});
     {
         Payloads payloads(array, 2);
         Sent first, second;

@@ -20,13 +20,13 @@ struct Health : testing::Test {
 
 TEST_F(Health, APathIsAvoidedAfterThreeLossesInARow) {
     PathHealth health(paths);
-    health.lost(1, 0);
-    health.lost(1, 0);
+    health.lost(1, Time(0));
+    health.lost(1, Time(0));
     health.acknowledged(1);  // the count starts again
-    health.lost(1, 0);
-    health.lost(1, 0);
+    health.lost(1, Time(0));
+    health.lost(1, Time(0));
     EXPECT_TRUE(health.whole());
-    health.lost(1, 0);
+    health.lost(1, Time(0));
     EXPECT_FALSE(health.works(1));
     EXPECT_EQ(health.suspects(), 0b11110000);
     health.acknowledged(1);
@@ -35,25 +35,25 @@ TEST_F(Health, APathIsAvoidedAfterThreeLossesInARow) {
 
 TEST_F(Health, AnAvoidedPathIsTriedAfterATimeThatDoubles) {
     PathHealth health(paths);
-    health.suspect(1, 0);
+    health.suspect(1, Time(0));
     EXPECT_FALSE(health.may_try(1, 49 * kUs));
     EXPECT_TRUE(health.may_try(1, 50 * kUs));
     EXPECT_FALSE(health.may_try(1, 51 * kUs));  // a trial is under way
     EXPECT_FALSE(health.may_try(1, 149 * kUs));
     EXPECT_TRUE(health.may_try(1, 150 * kUs));
-    EXPECT_TRUE(health.may_try(0, 0));
+    EXPECT_TRUE(health.may_try(0, Time(0)));
 }
 
 TEST_F(Health, TheLastPathStaysInUse) {
     PathHealth health(paths);
-    for (std::uint32_t path = 0; path < 4; ++path) health.suspect(path, 0);
+    for (std::uint32_t path = 0; path < 4; ++path) health.suspect(path, Time(0));
     EXPECT_TRUE(health.works(3));
     for (std::uint32_t path = 0; path < 3; ++path) EXPECT_FALSE(health.works(path));
 }
 
 TEST_F(Health, SplitBucketsHaveAPathOfTheirOwn) {
     PathHealth health(paths);
-    health.suspect(0, 0);
+    health.suspect(0, Time(0));
     health.split(0b0010);
     EXPECT_EQ(health.path_of(1), 4U);
     EXPECT_EQ(health.path_of(17), 4U);
@@ -65,7 +65,7 @@ TEST_F(Health, SprayTakesAllBucketsInTurnWithoutWeights) {
     const auto health = std::make_shared<PathHealth>(paths);
     PathShares shares{paths, {}, {}};
     Spray spray(shares, 250, health);
-    for (int i = 0; i < 10; ++i) EXPECT_EQ(spray.next_lb(0), static_cast<std::uint8_t>(250 + i));
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(spray.next_lb(Time(0)), static_cast<std::uint8_t>(250 + i));
 }
 
 TEST_F(Health, SprayFollowsTheWeights) {
@@ -76,7 +76,7 @@ TEST_F(Health, SprayFollowsTheWeights) {
     shares.weights[9] = 0.125;
     Spray spray(shares, 0, health);
     std::map<int, int> taken;
-    for (int i = 0; i < 800; ++i) ++taken[spray.next_lb(0)];
+    for (int i = 0; i < 800; ++i) ++taken[spray.next_lb(Time(0))];
     EXPECT_NEAR(taken[0], 400, 1);
     EXPECT_NEAR(taken[5], 300, 1);
     EXPECT_NEAR(taken[9], 100, 1);
@@ -86,7 +86,7 @@ TEST_F(Health, SprayFollowsTheWeights) {
 TEST_F(Health, SprayLeavesOutAPathThatIsAvoided) {
     const auto health = std::make_shared<PathHealth>(paths);
     Spray spray({paths, {}, {}}, 0, health);
-    health->suspect(2, 0);
+    health->suspect(2, Time(0));
     for (int i = 0; i < 64; ++i) EXPECT_NE(health->path_of(spray.next_lb(10 * kUs)), 2U);
     std::vector<std::uint32_t> taken;  // now a trial is due
     for (int i = 0; i < 64; ++i) taken.push_back(health->path_of(spray.next_lb(60 * kUs)));
@@ -96,9 +96,9 @@ TEST_F(Health, SprayLeavesOutAPathThatIsAvoided) {
 TEST_F(Health, ALostFrameGoesByAnotherPath) {
     const auto health = std::make_shared<PathHealth>(paths);
     Spray spray({paths, {}, {}}, 0, health);
-    health->suspect(1, 0);
-    ByPath<Time> silent(-1);
-    silent.of(3) = 5;
+    health->suspect(1, Time(0));
+    ByPath<Time> silent(kUnset);
+    silent.of(3) = Time(5);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(spray.path_of(spray.other_lb(0, &silent)), 2U);
 }
 
@@ -120,12 +120,12 @@ TEST(ByPath, HasTheInitialValueUntilAPathGetsItsOwn) {
 
 TEST(RoundTrips, ThePeakDecaysSlowly) {
     RoundTrips trips;
-    trips.add(1'024'000);
-    trips.add(1);
-    EXPECT_EQ(trips.peak, 1'023'000);
-    trips.add(2'000'000);
-    EXPECT_EQ(trips.peak, 2'000'000);
-    EXPECT_EQ(trips.typical(), 0);
+    trips.add(Time(1'024'000));
+    trips.add(Time(1));
+    EXPECT_EQ(trips.peak, Time(1'023'000));
+    trips.add(Time(2'000'000));
+    EXPECT_EQ(trips.peak, Time(2'000'000));
+    EXPECT_EQ(trips.typical(), Time(0));
 }
 
 }  // namespace

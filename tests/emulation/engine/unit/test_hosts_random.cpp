@@ -41,9 +41,9 @@ TEST(Saturator, AnswersEachFrameUntilTheBudgetIsSpent) {
     Saturator saturator({"abc", "defg"}, 3, PythonRandom("seed"), budget);
     FramePool pool;
     Actions actions(pool);
-    saturator.start(0, actions);
+    saturator.start(Time(0), actions);
     EXPECT_EQ(actions.departures.size(), 3U);
-    for (int i = 0; i < 4; ++i) saturator.on_frame(pool.acquire("x", 1), 1, actions);
+    for (int i = 0; i < 4; ++i) saturator.on_frame(pool.acquire("x", 1), Time(1), actions);
     EXPECT_EQ(actions.departures.size(), 5U);
     EXPECT_EQ(budget->left, 0U);
     EXPECT_EQ(budget->received, 4U);

@@ -43,19 +43,19 @@ TEST(Sums, TheOwnArrayMayBeALaterTerm) {
 
 TEST(ReductionUnit, DoesOneTaskAfterTheOther) {
     ReductionUnit unit({.ccu = true, .rate_bps = 8'000'000'000, .sram_bytes = 100});  // 1 byte per ns
-    EXPECT_EQ(unit.work(10, 2, 0), 20'000);
-    EXPECT_EQ(unit.work(10, 1, 5'000), 30'000);
-    EXPECT_EQ(unit.work(10, 1, 50'000), 60'000);
-    EXPECT_EQ(unit.stats().busy, 40'000);
-    EXPECT_EQ(unit.core(), 0);
+    EXPECT_EQ(unit.work(10, 2, Time(0)), Time(20'000));
+    EXPECT_EQ(unit.work(10, 1, Time(5'000)), Time(30'000));
+    EXPECT_EQ(unit.work(10, 1, Time(50'000)), Time(60'000));
+    EXPECT_EQ(unit.stats().busy, Time(40'000));
+    EXPECT_EQ(unit.core(), Time(0));
 }
 
 TEST(ReductionUnit, CoresLoseTheirShareOfTheTime) {
     ReductionUnit unit(
         {.ccu = false, .rate_bps = 8'000'000'000, .sram_bytes = std::nullopt, .core_percent = 25});
-    unit.work(100, 1, 0);
-    EXPECT_EQ(unit.core(), 25'000);
-    EXPECT_EQ(ReductionUnit(Reduction{}).work(1000, 5, 7), 7);  // without a rate, no time passes
+    unit.work(100, 1, Time(0));
+    EXPECT_EQ(unit.core(), Time(25'000));
+    EXPECT_EQ(ReductionUnit(Reduction{}).work(1000, 5, Time(7)), Time(7));  // without a rate, no time passes
 }
 
 TEST(ReductionUnit, SpillsWhatSramDoesNotHold) {

@@ -73,33 +73,33 @@ struct Graph : testing::Test {
     std::vector<Task> tasks = std::vector<Task>(4);
     Graph() {
         tasks[0] = {.needs = 0,
-                    .at = 10,
-                    .delay = 0,
-                    .duration = 100,
+                    .at = Time(10),
+                    .delay = Time(0),
+                    .duration = Time(100),
                     .unit = 0,
                     .slices = 0,
                     .free = false,
                     .followers = {1}};
         tasks[1] = {.needs = 1,
-                    .at = 0,
-                    .delay = 5,
-                    .duration = -1,
+                    .at = Time(0),
+                    .delay = Time(5),
+                    .duration = kUnset,
                     .unit = 0,
                     .slices = 2,
                     .free = false,
                     .followers = {2}};
         tasks[2] = {.needs = 1,
-                    .at = 0,
-                    .delay = 0,
-                    .duration = 50,
+                    .at = Time(0),
+                    .delay = Time(0),
+                    .duration = Time(50),
                     .unit = 0,
                     .slices = 0,
                     .free = false,
                     .followers = {}};
         tasks[3] = {.needs = 0,
-                    .at = 0,
-                    .delay = 0,
-                    .duration = -1,
+                    .at = Time(0),
+                    .delay = Time(0),
+                    .duration = kUnset,
                     .unit = 0,
                     .slices = 1,
                     .free = true,
@@ -109,36 +109,36 @@ struct Graph : testing::Test {
 
 TEST_F(Graph, TasksOpenAfterWhatTheyNeed) {
     Progress progress(tasks);
-    progress.start(1000);
-    EXPECT_EQ(progress.deadline(), 1010);
-    EXPECT_EQ(progress.next_due(1010), std::nullopt);
-    EXPECT_EQ(progress.deadline(), 1110);
+    progress.start(Time(1000));
+    EXPECT_EQ(progress.deadline(), Time(1010));
+    EXPECT_EQ(progress.next_due(Time(1010)), std::nullopt);
+    EXPECT_EQ(progress.deadline(), Time(1110));
     EXPECT_TRUE(progress.computing());
-    EXPECT_EQ(progress.next_due(1110), std::nullopt);
-    EXPECT_EQ(progress.next_due(1115), 1U);
+    EXPECT_EQ(progress.next_due(Time(1110)), std::nullopt);
+    EXPECT_EQ(progress.next_due(Time(1115)), 1U);
     EXPECT_TRUE(progress.open(1));
-    progress.slice_done(1, 1200);
+    progress.slice_done(1, Time(1200));
     EXPECT_EQ(progress.deadline(), kNever);
-    progress.slice_done(1, 1300);
-    EXPECT_EQ(progress.next_due(1300), std::nullopt);
-    EXPECT_EQ(progress.deadline(), 1350);
-    EXPECT_EQ(progress.next_due(1350), std::nullopt);
+    progress.slice_done(1, Time(1300));
+    EXPECT_EQ(progress.next_due(Time(1300)), std::nullopt);
+    EXPECT_EQ(progress.deadline(), Time(1350));
+    EXPECT_EQ(progress.next_due(Time(1350)), std::nullopt);
     EXPECT_FALSE(progress.computing());
-    EXPECT_EQ(progress.times()[2].opened, 1300);
-    EXPECT_EQ(progress.times()[2].ended, 1350);
-    EXPECT_EQ(progress.times()[1].opened, 1115);
+    EXPECT_EQ(progress.times()[2].opened, Time(1300));
+    EXPECT_EQ(progress.times()[2].ended, Time(1350));
+    EXPECT_EQ(progress.times()[1].opened, Time(1115));
 }
 
 TEST_F(Graph, ComputationsOfAUnitFollowEachOther) {
     tasks[2].needs = 0;
     tasks[1].followers.clear();
     Progress progress(tasks);
-    progress.start(0);
-    EXPECT_EQ(progress.next_due(0), std::nullopt);
-    EXPECT_EQ(progress.next_due(10), std::nullopt);
+    progress.start(Time(0));
+    EXPECT_EQ(progress.next_due(Time(0)), std::nullopt);
+    EXPECT_EQ(progress.next_due(Time(10)), std::nullopt);
     const auto spans = progress.times();
-    EXPECT_EQ(spans[2].opened, 0);
-    EXPECT_EQ(spans[0].opened, 50);  // after task 2, which was due earlier
+    EXPECT_EQ(spans[2].opened, Time(0));
+    EXPECT_EQ(spans[0].opened, Time(50));  // after task 2, which was due earlier
 }
 
 TEST_F(Graph, SlicesHeldForATaskAreReleasedOnce) {

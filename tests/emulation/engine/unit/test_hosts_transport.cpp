@@ -44,7 +44,7 @@ class Connection {
         : weather_(weather),
           parameters_(parameters),
           random_(seed),
-          array_(std::make_shared<Bytes>()),
+          array_(std::make_shared<ByteArray>()),
           payloads_(make(), 1) {
         parameters_.first_psn = weather.first_psn;
         const DataWriter writer(parameters_.templates, {1, 2, 0, 0}, 1, 0, kInt32);
@@ -77,7 +77,7 @@ class Connection {
                 message.size = 8;
                 sender->send(message, 0, 0, next_ == weather_.frames, now, actions);
                 carry(actions, true);
-                now += 10'000;
+                now += Time(10'000);
                 continue;
             }
             const Time arrival = wire_.empty() ? kNever : wire_.begin()->first;
@@ -99,19 +99,17 @@ class Connection {
     std::vector<int> delivered = std::vector<int>(65536);
     std::unique_ptr<Sender> sender;
     std::unique_ptr<Receiver> receiver;
-    Time now = 0;
+    Time now{};
 
    private:
-    std::shared_ptr<Bytes> make() {
+    std::shared_ptr<ByteArray> make() {
         array_->resize(4096);
         return array_;
     }
     void carry(Actions& actions, bool) {
         for (Actions::Departure& departure : actions.departures) {
             if (random_.chance(weather_.loss)) continue;
-            const auto delay = [&] {
-                return 5 * kUs + static_cast<Time>(random_.below(weather_.jitter_us + 1)) * kUs;
-            };
+            const auto delay = [&] { return 5 * kUs + random_.below(weather_.jitter_us + 1) * kUs; };
             if (random_.chance(weather_.repeats)) wire_.emplace(now + delay(), pool_.copy(*departure.frame));
             wire_.emplace(now + delay(), std::move(departure.frame));
         }
@@ -136,7 +134,7 @@ class Connection {
     TransportParameters parameters_;
     unit::Random random_;
     FramePool pool_;
-    std::shared_ptr<Bytes> array_;
+    std::shared_ptr<ByteArray> array_;
     Payloads payloads_;
     RoundTrips trips_;
     std::multimap<Time, FrameHandle> wire_;
@@ -231,78 +229,80 @@ struct Receiving : testing::Test {
 
 TEST_F(Receiving, HolesAreBitsOfTheSelectiveAcknowledgement) {
     for (const std::uint32_t psn : {0, 2, 3, 5})
-        EXPECT_EQ(receiver.accept(psn, 0, 0), Receiver::Accepted::New);
-    const Fields fields = acknowledge(0);
+        EXPECT_EQ(receiver.accept(psn, 0, Time(0)), Receiver::Accepted::New);
+    const Fields fields = acknowledge(Time(0));
     EXPECT_EQ(fields.psn, 1U);
     EXPECT_EQ(fields.sack, 0b1011U);  // frames 2, 3 and 5
-    EXPECT_EQ(receiver.accept(1, 0, 0), Receiver::Accepted::New);
-    EXPECT_EQ(acknowledge(0).psn, 4U);
+    EXPECT_EQ(receiver.accept(1, 0, Time(0)), Receiver::Accepted::New);
+    EXPECT_EQ(acknowledge(Time(0)).psn, 4U);
 }
 
 TEST_F(Receiving, TellsDuplicatesFromFramesBeyondTheWindow) {
-    EXPECT_EQ(receiver.accept(0, 0, 0), Receiver::Accepted::New);
-    EXPECT_EQ(receiver.accept(0, 0, 0), Receiver::Accepted::Duplicate);
-    EXPECT_EQ(receiver.accept(1 + kMapFrames, 0, 0), Receiver::Accepted::New);
-    EXPECT_EQ(receiver.accept(2 + kMapFrames, 0, 0), Receiver::Accepted::Beyond);
-    EXPECT_EQ(receiver.accept(kPsnMask, 0, 0), Receiver::Accepted::Duplicate);  // before the first frame
+    EXPECT_EQ(receiver.accept(0, 0, Time(0)), Receiver::Accepted::New);
+    EXPECT_EQ(receiver.accept(0, 0, Time(0)), Receiver::Accepted::Duplicate);
+    EXPECT_EQ(receiver.accept(1 + kMapFrames, 0, Time(0)), Receiver::Accepted::New);
+    EXPECT_EQ(receiver.accept(2 + kMapFrames, 0, Time(0)), Receiver::Accepted::Beyond);
+    EXPECT_EQ(receiver.accept(kPsnMask, 0, Time(0)),
+              Receiver::Accepted::Duplicate);  // before the first frame
     EXPECT_EQ(receiver.duplicates, 2U);
 }
 
 TEST_F(Receiving, GoBackNGivesUpFramesBehindAGapAndAsksOnceForTheFirst) {
     parameters.go_back = true;
-    EXPECT_EQ(receiver.accept(0, 0, 0), Receiver::Accepted::New);
+    EXPECT_EQ(receiver.accept(0, 0, Time(0)), Receiver::Accepted::New);
     Actions actions(pool);
     for (const std::uint32_t psn : {2, 3}) {
-        EXPECT_EQ(receiver.accept(psn, 0, 0), Receiver::Accepted::Early);
-        receiver.ask_back(0, actions);
+        EXPECT_EQ(receiver.accept(psn, 0, Time(0)), Receiver::Accepted::Early);
+        receiver.ask_back(Time(0), actions);
     }
     ASSERT_EQ(actions.departures.size(), 1U);
     Fields fields;
     EXPECT_EQ(scan(actions.departures[0].frame->data(), kAckBytes, fields), nullptr);
     EXPECT_EQ(std::tuple(fields.opcode, fields.psn, fields.nacked), std::tuple(kOpcodeNack, 1U, 1U));
-    for (const std::uint32_t psn : {1, 2}) EXPECT_EQ(receiver.accept(psn, 0, 0), Receiver::Accepted::New);
-    EXPECT_EQ(acknowledge(0).psn, 3U);
-    EXPECT_EQ(receiver.accept(4, 0, 0), Receiver::Accepted::Early);
-    receiver.ask_back(0, actions);
+    for (const std::uint32_t psn : {1, 2})
+        EXPECT_EQ(receiver.accept(psn, 0, Time(0)), Receiver::Accepted::New);
+    EXPECT_EQ(acknowledge(Time(0)).psn, 3U);
+    EXPECT_EQ(receiver.accept(4, 0, Time(0)), Receiver::Accepted::Early);
+    receiver.ask_back(Time(0), actions);
     EXPECT_EQ(actions.departures.size(), 2U);  // a new gap
 }
 
 TEST_F(Receiving, WaitsForMoreFramesOrTheDelay) {
-    receiver.accept(0, 0, 100);
-    EXPECT_EQ(receiver.ack_at, 100 + parameters.ack_delay);
-    receiver.accept(1, 0, 200);
-    EXPECT_EQ(receiver.ack_at, 100 + parameters.ack_delay);
-    receiver.accept(2, 0, 300);
-    receiver.accept(3, 0, 400);  // the fourth frame
-    EXPECT_EQ(receiver.ack_at, 400);
-    acknowledge(400);
+    receiver.accept(0, 0, Time(100));
+    EXPECT_EQ(receiver.ack_at, Time(100) + parameters.ack_delay);
+    receiver.accept(1, 0, Time(200));
+    EXPECT_EQ(receiver.ack_at, Time(100) + parameters.ack_delay);
+    receiver.accept(2, 0, Time(300));
+    receiver.accept(3, 0, Time(400));  // the fourth frame
+    EXPECT_EQ(receiver.ack_at, Time(400));
+    acknowledge(Time(400));
     EXPECT_EQ(receiver.ack_at, kNever);
 }
 
 TEST_F(Receiving, AFrameMayAskForAnAnswerAtOnce) {
-    receiver.accept(0, kAckNow, 100);
-    EXPECT_EQ(receiver.ack_at, 100);
+    receiver.accept(0, kAckNow, Time(100));
+    EXPECT_EQ(receiver.ack_at, Time(100));
 }
 
 TEST_F(Receiving, AnswersAgainOnceEarlierFramesAreIn) {
-    receiver.accept(2, kAckNow, 100);  // asks for an answer, but frames 0 and 1 are missing
-    acknowledge(100);
-    receiver.accept(0, 0, 200);
-    EXPECT_EQ(receiver.ack_at, 200 + parameters.ack_delay);
-    receiver.accept(1, 0, 300);
-    EXPECT_EQ(receiver.ack_at, 300);
-    EXPECT_EQ(acknowledge(300).psn, 3U);
+    receiver.accept(2, kAckNow, Time(100));  // asks for an answer, but frames 0 and 1 are missing
+    acknowledge(Time(100));
+    receiver.accept(0, 0, Time(200));
+    EXPECT_EQ(receiver.ack_at, Time(200) + parameters.ack_delay);
+    receiver.accept(1, 0, Time(300));
+    EXPECT_EQ(receiver.ack_at, Time(300));
+    EXPECT_EQ(acknowledge(Time(300)).psn, 3U);
 }
 
 TEST_F(Receiving, EchoesMarksAndRetransmissionsOnce) {
-    receiver.accept(0, kRetransmission, 0);
+    receiver.accept(0, kRetransmission, Time(0));
     receiver.note_mark(3);
     receiver.note_mark(19);  // the same bucket
     receiver.note_mark(4);
-    const Fields first = acknowledge(0);
+    const Fields first = acknowledge(Time(0));
     EXPECT_EQ(first.flags, kRetransmission);
     EXPECT_EQ(first.marks, 0b11000);
-    const Fields second = acknowledge(0);
+    const Fields second = acknowledge(Time(0));
     EXPECT_EQ(second.flags, 0);
     EXPECT_EQ(second.marks, 0);
     EXPECT_EQ(receiver.marked, 3U);

@@ -13,16 +13,16 @@ using unit::link_config;
 using unit::Sink;
 
 TEST_F(Fabric, AFrameArrivesAfterTheTimeOfEachLink) {
-    const Chain row = chain(3, link_config(1000));
+    const Chain row = chain(3, link_config(Time(1000)));
     net.send(row.source, frame(2, 100), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     ASSERT_EQ(row.sink->seen.size(), 1U);
-    EXPECT_EQ(row.sink->seen[0].first, 4 * (100 + 1000));
+    EXPECT_EQ(row.sink->seen[0].first, Time(4 * (100 + 1000)));
     EXPECT_EQ(net.frame_counts().hops, 3U);
 }
 
 TEST_F(Fabric, FramesOfALinkKeepTheirOrder) {
-    const Chain row = chain(2, link_config(7, 500));
+    const Chain row = chain(2, link_config(Time(7), 500));
     for (char number = 0; number < 50; ++number) {
         std::string bytes = frame(2, 100);
         bytes[1] = number;
@@ -59,18 +59,18 @@ TEST_F(Fabric, AHigherPriorityOvertakesInTheQueue) {
 }
 
 TEST_F(Fabric, RunsUpToATimeAndGoesOn) {
-    const Chain row = chain(1, link_config(1000));
+    const Chain row = chain(1, link_config(Time(1000)));
     net.send(row.source, frame(2, 100), Vl(0));
-    EXPECT_EQ(net.run(1500), RunEnd::Until);
-    EXPECT_EQ(net.now(), 1500);
+    EXPECT_EQ(net.run(Time(1500)), RunEnd::Until);
+    EXPECT_EQ(net.now(), Time(1500));
     EXPECT_TRUE(row.sink->seen.empty());
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(row.sink->seen.size(), 1U);
-    EXPECT_EQ(net.now(), 2200);
+    EXPECT_EQ(net.now(), Time(2200));
 }
 
 TEST_F(Fabric, PausesAfterSoManyEvents) {
-    const Chain row = chain(1, link_config(1000));
+    const Chain row = chain(1, link_config(Time(1000)));
     net.send(row.source, frame(2, 100), Vl(0));
     EXPECT_EQ(net.run(kForever, 1), RunEnd::Paused);
     EXPECT_TRUE(row.sink->seen.empty());
@@ -79,7 +79,7 @@ TEST_F(Fabric, PausesAfterSoManyEvents) {
 }
 
 TEST_F(Fabric, AFrameForAPortWithoutALinkIsCountedAndGone) {
-    const Chain row = chain(1, link_config(0, 100));
+    const Chain row = chain(1, link_config(Time(0), 100));
     for (int i = 0; i < 5; ++i) net.send(row.source, frame(9, 100), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(net.frame_counts().without_link, 5U);  // and the credits of each are returned
@@ -87,19 +87,19 @@ TEST_F(Fabric, AFrameForAPortWithoutALinkIsCountedAndGone) {
 
 TEST_F(Fabric, TimersOfAStationGoOffInTurn) {
     const Chain row = chain(1, link_config());
-    row.sink->timer_at = 40;
+    row.sink->timer_at = Time(40);
     net.start(row.target);
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
-    EXPECT_EQ(row.sink->started, 0);
-    EXPECT_EQ(row.sink->timers, (std::vector<Time>{40, 50, 60}));
+    EXPECT_EQ(row.sink->started, Time(0));
+    EXPECT_EQ(row.sink->timers, (std::vector{Time(40), Time(50), Time(60)}));
 }
 
 TEST_F(Fabric, ANewDeadlineReplacesTheEarlier) {
     const Chain row = chain(1, link_config());
-    net.set_timer(row.target, 100);
-    net.set_timer(row.target, 70);
-    net.set_timer(row.target, 80);
-    EXPECT_EQ(net.run(75), RunEnd::Until);
+    net.set_timer(row.target, Time(100));
+    net.set_timer(row.target, Time(70));
+    net.set_timer(row.target, Time(80));
+    EXPECT_EQ(net.run(Time(75)), RunEnd::Until);
     EXPECT_TRUE(row.sink->timers.empty());
     net.hosts().clear_timer(row.target);
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
@@ -108,28 +108,29 @@ TEST_F(Fabric, ANewDeadlineReplacesTheEarlier) {
 
 TEST_F(Fabric, ADeadlineInThePastIsNow) {
     const Chain row = chain(1, link_config());
-    EXPECT_EQ(net.run(50), RunEnd::Idle);
-    net.alarm(60, 0);
+    EXPECT_EQ(net.run(Time(50)), RunEnd::Idle);
+    net.alarm(Time(60), 0);
     EXPECT_EQ(net.run(kForever), RunEnd::Control);
     take_control();
-    net.set_timer(row.target, 10);
+    net.set_timer(row.target, Time(10));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
-    EXPECT_EQ(row.sink->timers.front(), 60);
+    EXPECT_EQ(row.sink->timers.front(), Time(60));
 }
 
 TEST_F(Fabric, AlarmsReachTheControlPlaneInOrderOfTime) {
     add();
-    net.alarm(20, 2);
-    net.alarm(10, 1);
-    net.alarm(20, 3);
+    net.alarm(Time(20), 2);
+    net.alarm(Time(10), 1);
+    net.alarm(Time(20), 3);
     std::vector<std::pair<Time, std::int64_t>> told;
     while (net.run(kForever) == RunEnd::Control)
         for (const ControlItem& item : take_control()) told.emplace_back(item.time, item.value);
-    EXPECT_EQ(told, (std::vector<std::pair<Time, std::int64_t>>{{10, 1}, {20, 2}, {20, 3}}));
+    EXPECT_EQ(told,
+              (std::vector<std::pair<Time, std::int64_t>>{{Time(10), 1}, {Time(20), 2}, {Time(20), 3}}));
 }
 
 TEST_F(Fabric, AReplacedStationLeavesAndHearsNoMore) {
-    const Chain row = chain(1, link_config(100));
+    const Chain row = chain(1, link_config(Time(100)));
     net.send(row.source, frame(2, 10), Vl(0));
     const auto other = sink(row.target);
     EXPECT_TRUE(row.sink->left);
@@ -173,7 +174,7 @@ TEST_F(Fabric, APacketOutLeavesByThePortItNames) {
     net.packet_out(Index<Switch>(0), frame(2, 30));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     ASSERT_EQ(row.sink->seen.size(), 1U);
-    EXPECT_EQ(row.sink->seen[0].first, 30);
+    EXPECT_EQ(row.sink->seen[0].first, Time(30));
 }
 
 }  // namespace

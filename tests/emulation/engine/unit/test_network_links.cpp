@@ -13,7 +13,7 @@ using unit::link_config;
 using unit::Wired;
 
 TEST_F(Fabric, LosslessLinksLoseNothingAndEndWithAllCredits) {
-    const Chain row = chain(3, link_config(50, 300));
+    const Chain row = chain(3, link_config(Time(50), 300));
     for (int i = 0; i < 200; ++i)
         net.send(row.source, frame(2, 100, static_cast<unsigned>(i) % 8), Vl(i % 8));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
@@ -40,9 +40,10 @@ TEST_F(Fabric, ARingOfFullBuffersIsADeadlockWhoseCycleIsNamed) {
         steer(s, 5, 2, 3);
     }
     for (std::size_t i = 0; i < 4; ++i)
-        links.push_back(net.connect({ring[i], Port(2)}, {ring[(i + 1) % 4], Port(1)}, link_config(10, 100)));
+        links.push_back(
+            net.connect({ring[i], Port(2)}, {ring[(i + 1) % 4], Port(1)}, link_config(Time(10), 100)));
     for (const Index<Switch> s : ring) {
-        const Index<Host> host = net.attach_host({s, Port(3)}, link_config(10, 100));
+        const Index<Host> host = net.attach_host({s, Port(3)}, link_config(Time(10), 100));
         for (int i = 0; i < 10; ++i) net.send(host, frame(4, 100), Vl(0));
     }
     EXPECT_EQ(net.run(kForever), RunEnd::Deadlock);
@@ -54,9 +55,9 @@ TEST_F(Fabric, ARingOfFullBuffersIsADeadlockWhoseCycleIsNamed) {
 }
 
 TEST_F(Fabric, ACutLosesTheFramesOnTheWireAndInTheQueue) {
-    const Chain row = chain(2, link_config(1000, 200));
+    const Chain row = chain(2, link_config(Time(1000), 200));
     for (int i = 0; i < 20; ++i) net.send(row.source, frame(2, 100), Vl(0));
-    net.alarm(2000, 1);  // two frames are on the wire
+    net.alarm(Time(2000), 1);  // two frames are on the wire
     EXPECT_EQ(net.run(kForever), RunEnd::Control);
     take_control();
     net.set_link(row.links[0], false);
@@ -78,8 +79,8 @@ TEST_F(Fabric, ACutLosesTheFramesOnTheWireAndInTheQueue) {
 
 TEST_F(Fabric, AnUnpluggedLinkCarriesNothingUntilItIsPlugged) {
     const Index<Switch> a = add(), b = add();
-    const Index<Link> first = net.connect({a, Port(2)}, {b, Port(1)}, link_config(5, 200));
-    const Index<Link> second = net.connect({a, Port(2)}, {b, Port(1)}, link_config(5, 200), false);
+    const Index<Link> first = net.connect({a, Port(2)}, {b, Port(1)}, link_config(Time(5), 200));
+    const Index<Link> second = net.connect({a, Port(2)}, {b, Port(1)}, link_config(Time(5), 200), false);
     const Index<Host> source = net.attach_host({a, Port(1)}, link_config());
     const auto target = sink(net.attach_host({b, Port(2)}, link_config()));
     EXPECT_THROW(net.links().plug(second), std::invalid_argument);  // the port is in use
@@ -98,7 +99,7 @@ TEST_F(Fabric, AnUnpluggedLinkCarriesNothingUntilItIsPlugged) {
 TEST_F(Fabric, LossOfASeedIsTheSameInEachRun) {
     const auto arrived = [](std::uint64_t seed) {
         Wired fabric;
-        const Chain row = fabric.chain(2, link_config(10));
+        const Chain row = fabric.chain(2, link_config(Time(10)));
         fabric.net.links().set_seed(seed);
         fabric.net.links().impair(row.links[0], Direction::Forward, {.loss = 0.5});
         for (char i = 0; i < 40; ++i) {
@@ -117,7 +118,7 @@ TEST_F(Fabric, LossOfASeedIsTheSameInEachRun) {
 
 TEST_F(Fabric, CountsBytesDeliveredInBins) {
     const Chain row = chain(1, link_config());
-    net.hosts().set_bin(100, kVls);
+    net.hosts().set_bin(Time(100), kVls);
     for (int i = 0; i < 3; ++i) net.send(row.source, frame(2, 60), Vl(0));
     net.run(kForever);  // frames arrive at 120, 180 and 240
     EXPECT_EQ(net.delivered_bins(), (std::vector<std::uint64_t>{0, 120, 60}));

@@ -20,7 +20,7 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         std::vector<std::vector<std::pair<Time, std::string>>> seen;
         std::uint64_t hops = 0, windows = 0;
         std::vector<std::uint64_t> bins;
-        Time now = 0;
+        Time now{};
         bool operator==(const Outcome& other) const {
             return std::tie(seen, hops, bins, now) == std::tie(other.seen, other.hops, other.bins, other.now);
         }
@@ -30,10 +30,10 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         Wired fabric;
         Network& net = fabric.net;
         net.windows().set_threads(threads);
-        net.hosts().set_bin(10'000, kVls);
+        net.hosts().set_bin(Time(10'000), kVls);
         std::vector<Index<Switch>> ring;
         for (std::uint32_t i = 0; i < kSwitches; ++i) ring.push_back(fabric.add(i * partitions / kSwitches));
-        const LinkConfig config = link_config(2000, credits);
+        const LinkConfig config = link_config(Time(2000), credits);
         for (std::uint32_t i = 0; i < kSwitches; ++i) {
             static_cast<void>(net.connect({ring[i], Port(2)}, {ring[(i + 1) % kSwitches], Port(1)}, config));
             fabric.steer(ring[i], 4, 2, 5);  // over three links of the ring
@@ -45,14 +45,15 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         std::vector<Index<Host>> hosts;
         for (std::uint32_t i = 0; i < kSwitches; ++i) {
             const auto budget = std::make_shared<int>(150);
-            hosts.push_back(net.attach_host({ring[i], Port(3)}, link_config(300, 4000)));
-            sinks.push_back(fabric.sink(hosts.back(), [budget, i](FrameHandle got, Time now,
-                                                                  Actions& actions) {
-                if (--*budget < 0) return;
-                std::string bytes = frame(now % 3 == 0 ? 7 : 4, 60 + static_cast<std::size_t>(now % 97) + i);
-                bytes[1] = static_cast<char>(got->data()[1] + 1);
-                actions.add(actions.pool.acquire(bytes.data(), bytes.size()), Vl(0));
-            }));
+            hosts.push_back(net.attach_host({ring[i], Port(3)}, link_config(Time(300), 4000)));
+            sinks.push_back(
+                fabric.sink(hosts.back(), [budget, i](FrameHandle got, Time now, Actions& actions) {
+                    if (--*budget < 0) return;
+                    std::string bytes = frame(now.value() % 3 == 0 ? 7 : 4,
+                                              60 + static_cast<std::size_t>(now.value() % 97) + i);
+                    bytes[1] = static_cast<char>(got->data()[1] + 1);
+                    actions.add(actions.pool.acquire(bytes.data(), bytes.size()), Vl(0));
+                }));
         }
         for (std::uint32_t i = 0; i < kSwitches; ++i)
             for (int n = 0; n < 12; ++n)

@@ -88,8 +88,13 @@ TEST(QueuesOfALink, DropAtTheirTailTrimAndCountEitherOnce) {
     EXPECT_EQ(channel.losses.trimmed, 3u);
 }
 
-PausePolicy pauses_of(Time watchdog = 0) {
-    return {.xoff = 1000, .xon = 400, .headroom = 300, .watchdog = watchdog, .restore = 50, .lanes = 0x3FFF};
+PausePolicy pauses_of(Time watchdog = Time()) {
+    return {.xoff = 1000,
+            .xon = 400,
+            .headroom = 300,
+            .watchdog = watchdog,
+            .restore = Time(50),
+            .lanes = 0x3FFF};
 }
 
 TEST(PausesOfALink, AskOnceAboveXoffAndOnceDownAtXonForEachClass) {
@@ -127,17 +132,17 @@ TEST(PausesOfALink, TravelAsFramesOf8021Qbb) {
 }
 
 TEST(PausesOfALink, EndByTheWatchdogAndLeaveTheClassDeafForATime) {
-    Pauses pauses(pauses_of(100));
-    pauses.obey({.stop = 1, .go = 0}, 10);
+    Pauses pauses(pauses_of(Time(100)));
+    pauses.obey({.stop = 1, .go = 0}, Time(10));
     EXPECT_TRUE(pauses.stops(Lane(0)));
     EXPECT_FALSE(pauses.stops(Lane(1)) || pauses.stops(Lane(14)));
-    pauses.obey({.stop = 1, .go = 0}, 90);  // a pause is as old as its first frame
-    EXPECT_EQ(pauses.next_expiry(), 110);
-    EXPECT_EQ(pauses.expire(109), 0);
-    EXPECT_EQ(pauses.expire(110), 1);
-    pauses.obey({.stop = 1, .go = 0}, 159);
+    pauses.obey({.stop = 1, .go = 0}, Time(90));  // a pause is as old as its first frame
+    EXPECT_EQ(pauses.next_expiry(), Time(110));
+    EXPECT_EQ(pauses.expire(Time(109)), 0);
+    EXPECT_EQ(pauses.expire(Time(110)), 1);
+    pauses.obey({.stop = 1, .go = 0}, Time(159));
     EXPECT_FALSE(pauses.stops(Lane(0)));
-    pauses.obey({.stop = 1, .go = 0}, 160);
+    pauses.obey({.stop = 1, .go = 0}, Time(160));
     EXPECT_TRUE(pauses.stops(Lane(0)));
     EXPECT_EQ(pauses.expired, 1u);
 }

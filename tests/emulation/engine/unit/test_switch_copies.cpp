@@ -144,11 +144,11 @@ TEST_F(Running, IngressAndEgressInTwoStepsGiveTheFramesOfOne) {
     const std::string given = Copying::order(1, 4);
     const auto whole = process(given);
     Outputs pending, left;
-    sw->ingress(pool.acquire(given.data(), given.size()), Port(7), 0, pending);
+    sw->ingress(pool.acquire(given.data(), given.size()), Port(7), Time(0), pending);
     ASSERT_EQ(pending.size(), 2U);
     for (Output& o : pending) {
         EXPECT_TRUE(o.frame->pending);
-        sw->egress(std::move(o.frame), o.port, {}, 0, left);
+        sw->egress(std::move(o.frame), o.port, {}, Time(0), left);
     }
     ASSERT_EQ(left.size(), whole.size());
     for (std::size_t at = 0; at < left.size(); ++at)
@@ -160,7 +160,7 @@ TEST_F(Running, BitsOfAPendingFrameAreThoseOfItsFieldsAndItsPayload) {
     start("tests/programs/build/copies.json");
     const std::string given = Copying::order(0, 0xA5, 3, 0x5A);
     Outputs pending;
-    sw->ingress(pool.acquire(given.data(), given.size()), Port(7), 0, pending);
+    sw->ingress(pool.acquire(given.data(), given.size()), Port(7), Time(0), pending);
     ASSERT_EQ(pending.size(), 1U);
     constexpr std::uint32_t kNote = 32;
     for (std::uint32_t bit = 0; bit < 8 * given.size(); ++bit) {
@@ -177,9 +177,9 @@ TEST_F(Running, PendingFramesOfAnEarlierProgramAreDropped) {
     start("tests/programs/build/copies.json");
     const std::string given = Copying::order(0);
     Outputs pending, left;
-    sw->ingress(pool.acquire(given.data(), given.size()), Port(7), 0, pending);
+    sw->ingress(pool.acquire(given.data(), given.size()), Port(7), Time(0), pending);
     sw->set_program(unit::program("tests/programs/build/copies.json"));
-    sw->egress(std::move(pending[0].frame), Port(3), {}, 0, left);
+    sw->egress(std::move(pending[0].frame), Port(3), {}, Time(0), left);
     EXPECT_TRUE(left.empty());
 }
 

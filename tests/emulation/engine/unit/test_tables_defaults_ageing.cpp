@@ -87,31 +87,31 @@ struct Ageing : testing::Test {
 
 TEST_F(Ageing, AnEntryAgesOnceAfterItsTimeWithoutAHit) {
     Table& table = *one.table;
-    EXPECT_EQ(table.next_ageing(), -1);
-    ASSERT_EQ(table.set_ttl(key, {}, 100, 1000), Status::Ok);
-    EXPECT_EQ(table.next_ageing(), 1100);
-    EXPECT_FALSE(table.due(1099));
-    EXPECT_TRUE(table.due(1100));
-    EXPECT_EQ(table.aged(1100).size(), 1U);
-    EXPECT_EQ(table.aged(1200).size(), 0U);  // already reported
-    EXPECT_EQ(table.next_ageing(), -1);
+    EXPECT_EQ(table.next_ageing(), kUnset);
+    ASSERT_EQ(table.set_ttl(key, {}, Time(100), Time(1000)), Status::Ok);
+    EXPECT_EQ(table.next_ageing(), Time(1100));
+    EXPECT_FALSE(table.due(Time(1099)));
+    EXPECT_TRUE(table.due(Time(1100)));
+    EXPECT_EQ(table.aged(Time(1100)).size(), 1U);
+    EXPECT_EQ(table.aged(Time(1200)).size(), 0U);  // already reported
+    EXPECT_EQ(table.next_ageing(), kUnset);
 }
 
 TEST_F(Ageing, AHitStartsTheTimeAgainAndTellsOfARevival) {
     Table& table = *one.table;
-    static_cast<void>(table.set_ttl(key, {}, 100, 1000));
-    EXPECT_FALSE(table.count(entry, 1, 1050));
-    EXPECT_EQ(table.next_ageing(), 1150);
-    EXPECT_EQ(table.idle(key, {}, 1070), 20);
-    EXPECT_TRUE(table.count(entry, 1, 1150));  // the entry had aged
-    EXPECT_EQ(table.aged(1250).size(), 1U);
+    static_cast<void>(table.set_ttl(key, {}, Time(100), Time(1000)));
+    EXPECT_FALSE(table.count(entry, 1, Time(1050)));
+    EXPECT_EQ(table.next_ageing(), Time(1150));
+    EXPECT_EQ(table.idle(key, {}, Time(1070)), Time(20));
+    EXPECT_TRUE(table.count(entry, 1, Time(1150)));  // the entry had aged
+    EXPECT_EQ(table.aged(Time(1250)).size(), 1U);
 }
 
 TEST_F(Ageing, ATimeBeyondAllTimesMeansNever) {
     Table& table = *one.table;
-    ASSERT_EQ(table.set_ttl(key, {}, std::numeric_limits<Time>::max(), 1000), Status::Ok);
-    EXPECT_EQ(table.next_ageing(), -1);
-    EXPECT_EQ(table.set_ttl(key, {}, -1, 0), Status::Invalid);
+    ASSERT_EQ(table.set_ttl(key, {}, std::numeric_limits<Time>::max(), Time(1000)), Status::Ok);
+    EXPECT_EQ(table.next_ageing(), kUnset);
+    EXPECT_EQ(table.set_ttl(key, {}, Time(-1), Time(0)), Status::Invalid);
 }
 
 }  // namespace

@@ -7,26 +7,24 @@
 namespace railyard {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000'000;  // in picoseconds
-
 TEST(Meter, IsGreenWithoutAConfiguration) {
     Meter meter;
-    for (int i = 0; i < 100; ++i) EXPECT_EQ(meter.execute(1'000'000, i), 0U);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(meter.execute(1'000'000, Time(i)), 0U);
 }
 
 TEST(Meter, IsYellowAboveTheCommittedAndRedAboveThePeakBurst) {
     Meter meter;
-    meter.configure(MeterConfig{1, 2, 1, 4}, 0);
+    meter.configure(MeterConfig{1, 2, 1, 4}, Time(0));
     std::vector<std::uint64_t> colours;
-    for (int i = 0; i < 5; ++i) colours.push_back(meter.execute(1, 0));
+    for (int i = 0; i < 5; ++i) colours.push_back(meter.execute(1, Time(0)));
     EXPECT_EQ(colours, (std::vector<std::uint64_t>{0, 0, 1, 1, 2}));
 }
 
 TEST(Meter, FillsAtItsRateUpToTheBurst) {
     Meter meter;
-    meter.configure(MeterConfig{10, 5, 1000, 1000}, 0);
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(meter.execute(1, 0), 0U);
-    EXPECT_EQ(meter.execute(1, kSecond / 10 - 1), 1U);  // shortly before the next token
+    meter.configure(MeterConfig{10, 5, 1000, 1000}, Time(0));
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(meter.execute(1, Time(0)), 0U);
+    EXPECT_EQ(meter.execute(1, kSecond / 10 - Time(1)), 1U);  // shortly before the next token
     EXPECT_EQ(meter.execute(1, kSecond / 10), 0U);
     int green = 0;
     for (int i = 0; i < 20; ++i) green += meter.execute(1, 100 * kSecond) == 0;
@@ -35,8 +33,8 @@ TEST(Meter, FillsAtItsRateUpToTheBurst) {
 
 TEST(Meter, LosesNoFractionOfATokenToRounding) {
     Meter meter;
-    meter.configure(MeterConfig{3, 1000, 1'000'000, 1'000'000}, 0);
-    for (int i = 0; i < 1000; ++i) static_cast<void>(meter.execute(1, 0));
+    meter.configure(MeterConfig{3, 1000, 1'000'000, 1'000'000}, Time(0));
+    for (int i = 0; i < 1000; ++i) static_cast<void>(meter.execute(1, Time(0)));
     int green = 0;
     for (int i = 1; i <= 3000; ++i) green += meter.execute(1, i * (kSecond / 100)) == 0;  // in 30 s
     EXPECT_EQ(green, 90);
@@ -44,13 +42,13 @@ TEST(Meter, LosesNoFractionOfATokenToRounding) {
 
 TEST(Meter, ANewConfigurationStartsWithFullBuckets) {
     Meter meter;
-    meter.configure(MeterConfig{1, 1, 1, 1}, 0);
-    static_cast<void>(meter.execute(1, 0));
-    EXPECT_EQ(meter.execute(1, 0), 2U);
-    meter.configure(MeterConfig{1, 1, 1, 1}, 0);
-    EXPECT_EQ(meter.execute(1, 0), 0U);
-    meter.configure(std::nullopt, 0);
-    EXPECT_EQ(meter.execute(1, 0), 0U);
+    meter.configure(MeterConfig{1, 1, 1, 1}, Time(0));
+    static_cast<void>(meter.execute(1, Time(0)));
+    EXPECT_EQ(meter.execute(1, Time(0)), 2U);
+    meter.configure(MeterConfig{1, 1, 1, 1}, Time(0));
+    EXPECT_EQ(meter.execute(1, Time(0)), 0U);
+    meter.configure(std::nullopt, Time(0));
+    EXPECT_EQ(meter.execute(1, Time(0)), 0U);
     EXPECT_FALSE(meter.config());
 }
 
