@@ -223,7 +223,8 @@ void Drive::state() {
         const auto& [match, priority] = entered_[at][below(entered_[at].size())];
         std::ignore = table.set_meter(match, priority, meter(), now_);
         std::ignore = table.set_counters(
-            match, priority, {in_.ConsumeIntegral<std::uint64_t>(), in_.ConsumeIntegral<std::uint64_t>()});
+            match, priority,
+            {in_.ConsumeIntegral<std::uint64_t>(), CountedBytes(in_.ConsumeIntegral<std::uint64_t>())});
         std::ignore = table.set_ttl(
             match, priority,
             Time(in_.ConsumeBool() ? in_.ConsumeIntegral<std::int64_t>()

@@ -26,7 +26,7 @@ struct Share;
 // Receive buffer of a channel that a frame occupies until it has left the switch.
 struct Held {
     Index<Channel> channel;  // none: the frame occupies no buffer
-    std::uint32_t bytes = 0;
+    FrameBytes bytes{};
     Index<Share> share;  // shared by the frame's copies; none: the frame has no copies
     Lane lane;
 };
@@ -125,6 +125,8 @@ struct alignas(64) Frame {  // a cache line
     FramePool* pool = nullptr;
     std::unique_ptr<Phv> phv;  // of a frame whose processing continues later; from `pool`
 
+    // Return the length as traffic: what a queue, a credit or a rate counts.
+    [[nodiscard]] FrameBytes size() const { return FrameBytes(length); }
     std::uint8_t* data() { return buffer + start; }
     [[nodiscard]] const std::uint8_t* data() const { return buffer + start; }
     // A frame that leaves a switch has a priority; a frame that enters a channel, a lane.
@@ -136,8 +138,8 @@ struct alignas(64) Frame {  // a cache line
         ASSERT(at < length && (at < stored || payload != nullptr));
         return at < stored ? data()[at] : payload->bytes[at - stored];
     }
-    void truncate(std::uint32_t bytes) {
-        length = std::min(length, bytes);
+    void truncate(std::uint32_t most) {
+        length = std::min(length, most);
         stored = std::min(stored, length);
     }
     // Copy the payload into the buffer, so that it has all bytes.

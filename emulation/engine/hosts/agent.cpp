@@ -86,7 +86,7 @@ std::uint32_t Agent::longest() const {
 Deliveries Agent::delivered() const {
     Deliveries result;
     for (const auto& peer : peers_) {
-        std::uint64_t bytes = 0;
+        Bytes bytes;
         for (const auto& sender : peer->senders) bytes += sender->delivered;
         result.emplace_back(peer->rank(), bytes);
     }
@@ -218,7 +218,7 @@ void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time no
     Sender& sender = *peer.senders[number];
     const bool measured = trips_.peak != Time();
     if (fields.opcode == kOpcodeCredit) {
-        sender.on_credit(fields.sack, now);
+        sender.on_credit(Bytes(static_cast<std::int64_t>(fields.sack)), now);
         sender.resend_lost(now, actions);
         make_ready(peer);
         deadline_ = std::min(deadline_, sender.due());
@@ -317,7 +317,7 @@ void Agent::on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Tim
     const bool missing = receiver.refuse(fields.psn, now, actions);
     if (!grants_) return;
     grants_->ask(receiver, fields.asked, (fields.flags & kWithoutCredit) != 0, now, actions);
-    if (missing) grants_->refuse(receiver, kDataHeaderBytes + fields.length);
+    if (missing) grants_->refuse(receiver, Bytes(kDataHeaderBytes + fields.length));
 }
 
 void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameHandle frame, Time now,

@@ -56,7 +56,7 @@ struct AgentStats {
 };
 
 // Pairs of a peer's rank and the payload bytes that the peer has acknowledged.
-using Deliveries = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+using Deliveries = std::vector<std::pair<std::uint32_t, Bytes>>;
 
 // An application that takes part in a collective.
 class Participant : public Application {

@@ -96,7 +96,7 @@ void Agent::enqueue(std::uint32_t index, std::uint32_t send) {
     Peer& peer = *peers_[rank_->plan->sends[send].peer];
     if (queue.slices.empty()) peer.active.push_back(&queue);
     queue.slices.push_back(index);
-    peer.add_ready(kDataHeaderBytes + table_.size[index]);
+    peer.add_ready(Bytes(kDataHeaderBytes + table_.size[index]));
     if (!peer.waiting && peer.pick() != nullptr) {
         peer.waiting = true;
         ready_.push_back(&peer);
@@ -179,7 +179,7 @@ void Agent::pump(Time now, Actions& actions) {
         ASSERT(queue.left > 0 && peer.left > 0);
         --queue.left;
         --peer.left;
-        peer.add_ready(-std::int64_t{kDataHeaderBytes} - table_.size[index]);
+        peer.add_ready(-Bytes(kDataHeaderBytes + table_.size[index]));
         if (queue.slices.empty()) peer.active.erase(first);
         const Send& send = rank_->plan->sends[queue.send];
         const auto start = static_cast<std::uint32_t>(table_.offset[index]);

@@ -43,7 +43,7 @@ bool Queues::dequeue(Partition& p, Index<Channel> index, Lane lane) {
     if (frame == nullptr) return false;
     frame->set_lane(lane);
     if (c.lossless()) c.check_fits(*frame);
-    const bool fits = !c.lossless() || c.lanes[lane].credits >= frame->length;
+    const bool fits = !c.lossless() || c.lanes[lane].credits >= frame->size();
     c.put_back(std::move(frame));
     ++p.waiting_frames;
     return fits;

@@ -78,8 +78,8 @@ void Hosts::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
     queues_.release(p, std::exchange(frame->held, Held{}), p.now);
     if (bin_ > Time() && frame->lane().value() < bin_vls_) {
         const auto bin = static_cast<std::size_t>(p.now / bin_);
-        if (p.bins.size() <= bin) p.bins.resize(bin + 1, 0);
-        p.bins[bin] += frame->length;
+        if (p.bins.size() <= bin) p.bins.resize(bin + 1);
+        p.bins[bin] += frame->size();
     }
     if (cna24_) from_cna24(*frame);
     consult(p, host, [&](Application& application, Actions& actions) {

@@ -155,8 +155,8 @@ void Network::alarm(Time time, std::int64_t token) {
     alarms_.set(time, token);
 }
 
-std::vector<std::uint64_t> Network::delivered_bins() const {
-    std::vector<std::uint64_t> total;
+std::vector<Bytes> Network::delivered_bins() const {
+    std::vector<Bytes> total;
     for (const auto& p : timeline_.partitions()) {
         if (total.size() < p->bins.size()) total.resize(p->bins.size());
         for (std::size_t bin = 0; bin < p->bins.size(); ++bin) total[bin] += p->bins[bin];

@@ -94,7 +94,7 @@ class Network : public SwitchSet {
                 .failed = timeline_.sum(&Partition::failed)};
     }
     // Bytes delivered to all hosts, by time bin (Hosts::set_bin).
-    [[nodiscard]] std::vector<std::uint64_t> delivered_bins() const;
+    [[nodiscard]] std::vector<Bytes> delivered_bins() const;
     // Pool for frames that a host sends.
     [[nodiscard]] FramePool& pool_of(Index<Host> host) const { return hosts_.at(host).partition->pool; }
     // Return the queue depth of both directions of each link, then of the channel to each host.

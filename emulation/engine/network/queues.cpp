@@ -148,7 +148,7 @@ void Queues::release(Partition& p, const Held& held, Time when) {
         c.lanes[held.lane].held -= held.bytes;
         return p.note({.kind = Effect::Kind::Returned,
                        .lane = held.lane,
-                       .value = held.bytes,
+                       .value = held.bytes.value(),
                        .crossing = c.crossing,
                        .time = when + c.config.delay});
     }
@@ -178,8 +178,8 @@ void Queues::on_arrival(Partition& p, Index<Channel> index) {
     if (c.pausing && !frame->lost && pause(p, index, *frame)) [[unlikely]]
         return;
     if (c.lossless()) {
-        frame->held = {.channel = index, .bytes = frame->length, .share = {}, .lane = frame->lane()};
-        c.lanes[frame->lane()].held += frame->length;
+        frame->held = {.channel = index, .bytes = frame->size(), .share = {}, .lane = frame->lane()};
+        c.lanes[frame->lane()].held += frame->size();
         ASSERT(c.lanes[frame->lane()].held <= c.config.credit_bytes || c.instrumented || c.crossing);
     }
     if (frame->lost) [[unlikely]]
@@ -245,7 +245,7 @@ void Queues::set_up(Partition& p, Index<Channel> index, bool up) {
     c.ready = 0;
     for (std::size_t v = 0; v < kVls; ++v) {
         while (!c.lanes[v].queue.empty()) discard(p, c.lanes[v].queue.pop_front());
-        c.lanes[v].queued = 0;
+        c.lanes[v].queued = Bytes();
     }
     ASSERT(p.waiting_frames >= 0 && c.flying.empty());
     if (c.pausing) c.pauses->reset();
@@ -269,8 +269,8 @@ bool Queues::pause(Partition& p, Index<Channel> index, Frame& frame) {
         return true;
     }
     if (!c.to_switch || !c.pauses->covers(frame.lane())) return false;
-    if (!c.pauses->take(frame.lane(), frame.length)) return true;
-    frame.held = {.channel = index, .bytes = frame.length, .share = {}, .lane = frame.lane()};
+    if (!c.pauses->take(frame.lane(), frame.size())) return true;
+    frame.held = {.channel = index, .bytes = frame.size(), .share = {}, .lane = frame.lane()};
     order(p, index);
     return false;
 }

@@ -224,7 +224,7 @@ void Windows::complete(Partition& p, const Effect& effect, Time now) {
             return;
         case Effect::Kind::Returned:
             ASSERT(effect.time >= now + c.config.delay);
-            c.return_credit({effect.time, effect.value, effect.lane});
+            c.return_credit({effect.time, FrameBytes(effect.value), effect.lane});
             if (x.waiting) ask(x, c, std::max(c.returning.front().time, x.busy_until));
             return;
         case Effect::Kind::Wakes: c.wake_at = x.wake_at = effect.time; return;

@@ -48,7 +48,7 @@ std::string counter_response(std::uint32_t counter_id, std::size_t first, std::s
     for (const Count& count : cells) {
         ShortMessage index, data, entry, entity, response;
         index.number(kIndexOfIndex, first++);
-        data.number(kByteCount, count.bytes);
+        data.number(kByteCount, count.bytes.value());
         data.number(kPacketCount, count.packets);
         entry.number(kCounterId, counter_id);
         entry.message(kIndex, index);

@@ -71,7 +71,7 @@ void bind_counters(nb::class_<SwitchSet>& c) {
         .def(
             "counter_write",
             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i, std::uint64_t packets,
-               std::uint64_t bytes) {
+               CountedBytes bytes) {
                 const LockedSwitch s(n, sw);
                 s->counter(at).set(i, {packets, bytes});
             },
@@ -80,7 +80,7 @@ void bind_counters(nb::class_<SwitchSet>& c) {
         .def(
             "direct_counter_write",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
-               std::uint64_t packets, std::uint64_t bytes) {
+               std::uint64_t packets, CountedBytes bytes) {
                 const LockedSwitch s(n, sw);
                 std::vector<MatchValue> match;
                 if (!to_match(s->table(t).spec(), keys, match)) return static_cast<int>(Status::Invalid);

@@ -9,10 +9,13 @@
 #include <stdexcept>
 #include <vector>
 
+#include "units.h"
+
 namespace railyard {
 
 struct Count {
-    std::uint64_t packets = 0, bytes = 0;
+    std::uint64_t packets = 0;
+    CountedBytes bytes{};
 
     bool operator==(const Count&) const = default;
 };
@@ -25,7 +28,7 @@ class Counter {
     [[nodiscard]] std::size_t size() const { return size_; }
 
     // Count a frame in cell `at`; ignored beyond the last cell.
-    void add(std::uint64_t at, std::uint64_t bytes) {
+    void add(std::uint64_t at, CountedBytes bytes) {
         if (at >= cells_.size()) [[unlikely]] {
             if (at >= size_) return;
             grow(at);

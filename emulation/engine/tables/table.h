@@ -59,7 +59,7 @@ class Table {
     void set_constant(bool constant) { constant_ = constant; }
 
     // Count a hit, and restart the entry's age; return true if the entry had aged.
-    bool count(EntryIndex entry, std::uint64_t bytes, Time now) {
+    bool count(EntryIndex entry, CountedBytes bytes, Time now) {
         const std::size_t at = entry.at();
         ASSERT(used_[at]);
         if (spec_.counted) {

@@ -220,13 +220,13 @@ void HostDriver::receive() {
 
 void HostDriver::receive(Host& host, FrameHandle frame) {
     const bool data = is_data(*frame);
-    const std::uint32_t length = frame->length;
+    const Bytes length = frame->size();
     consult(host, since_, [&](Application& application, Time now, Actions& actions) {
         if (data) {
             if (host.bins.empty() || host.bins.back().first != now / bin_)
-                host.bins.emplace_back(now / bin_, 0);
+                host.bins.emplace_back(now / bin_, Bytes());
             host.bins.back().second += length;
-            *host.arrived += length;
+            *host.arrived += length.value();
         }
         application.on_frame(std::move(frame), now, actions);
     });

@@ -40,7 +40,7 @@ struct DriverCounts {
 };
 
 // Pairs of a time bin's number and the bytes of data that arrived in it, in order of time.
-using Bins = std::vector<std::pair<std::int64_t, std::uint64_t>>;
+using Bins = std::vector<std::pair<std::int64_t, Bytes>>;
 
 class HostDriver {
    public:

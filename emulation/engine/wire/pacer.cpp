@@ -114,7 +114,7 @@ void Pacer::sent(std::size_t count, Nanoseconds now) {
         const Waiting first = (responses_.empty() ? data_ : responses_).pop_front();
         pace_.late.push_back((first.lag + now - std::max(slot(), first.since)).count());
         pace_.waited.push_back((now - first.since).count());
-        pace_.sent += first.frame->length;
+        pace_.sent += first.frame->size();
         slot_ += slot_length(*first.frame);
     }
     if (empty()) stop(std::max(now, slot()));

@@ -18,8 +18,9 @@ constexpr Nanoseconds kNoTime = Nanoseconds::max();
 
 // Adherence to the rate.
 struct Pace {
-    double offered = 0;                   // bytes that the rate allowed while frames waited
-    std::uint64_t sent = 0, refused = 0;  // bytes sent; frames sent again since the kernel had no room
+    double offered = 0;  // bytes that the rate allowed while frames waited
+    Bytes sent{};
+    std::uint64_t refused = 0;  // frames sent again since the kernel had no room
     // Nanoseconds of each frame: from its slot to its sending, and in the queue.
     std::vector<std::int64_t> late, waited;
 };

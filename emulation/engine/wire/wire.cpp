@@ -137,7 +137,7 @@ void Wire::receive(WirePort& port) {
             continue;
         }
         port.stats.received += 1;
-        port.stats.received_bytes += received.length;
+        port.stats.received_bytes += Bytes(received.length);
         if (port.in) port.in->write(received.frame);
         if (settings.dump_bytes > 0) dump("in", port, received.frame);
         FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());

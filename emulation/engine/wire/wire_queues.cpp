@@ -135,7 +135,7 @@ void Wire::sent(WirePort& port, std::size_t count) {
     port.stats.sent += count;
     for (std::size_t i = 0; i < count; ++i) {
         const FrameHandle frame = port.ready.pop_front();
-        port.stats.sent_bytes += frame->length;
+        port.stats.sent_bytes += frame->size();
         // Count from the slot, not from the current time: a late frame does not delay the next slot.
         port.slot_at +=
             Nanoseconds(static_cast<std::int64_t>(static_cast<double>(frame->length) * port.ns_per_byte));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the engine's headers: typed numbers (emulation/engine/units.h), at most 40 methods in a class."""
+"""Rules of the engine's headers: types of emulation/engine/units.h, at most 40 methods in a class."""
 
 from __future__ import annotations
 
@@ -17,6 +17,30 @@ INTEGER = r"(?:int|unsigned|long|(?:std::)?(?:u?int(?:8|16|32|64)_t|size_t))"
 TYPED = r"(?:vl|lane|port|priority|direction|(?:cpu|ingress|egress|from|to)_port)"
 BARE = re.compile(rf"\b{INTEGER}\s+(?:\w+(?:\s*=\s*\w+)?,\s*)*{TYPED}_?\b")
 
+# std::size_t is for memory and positions in it; a list of 8-bit numbers has contents, not amounts.
+COUNT = r"(?:unsigned|int|long|(?:std::)?u?int(?:8|16|32|64)_t)"
+DECLARED = re.compile(rf"\b{COUNT}(?:(?<!8_t)>+)?\s+((?:\w+(?:\s*=\s*[\w<']+)?,\s*)*\w+)")
+AMOUNT = re.compile(
+    r"(?:\w+_)?(?:times?|delays?|deadlines?|timeouts?|rtt|rto|bytes|ps|us|ms|seconds)(?:_\w+|_)?"
+    r"|k\w*(?:Time|Delay|Timeout|Bytes)"
+)
+WIDTHS = "widths of headers and positions in a frame, with which the program computes addresses"
+INTEGERS_BY_DESIGN = {  # header: names that are integers, and why
+    "frames/link_header.h": ({"kLinkHeaderBytes", "kRouteBytes", "kFlitBytes"}, WIDTHS),
+    "hosts/congestion/dcqcn.h": ({"by_time_", "by_bytes_"}, "numbers of increases of the rate"),
+    "hosts/messages/fields.h": ({"link_bytes"}, "field of a header"),
+    "hosts/tree/tree_frame.h": ({"kValueBytes"}, WIDTHS),
+    "hosts/tree/tree_member.h": ({"item_bytes"}, "width of an array's elements"),
+    "load/program/program.h": ({"bytes", "max_bytes", "key_bytes"}, WIDTHS),
+    "switch/stages/deparser.h": ({"bytes"}, WIDTHS),
+    "switch/stages/frame_state.h": ({"bytes", "bytes_of"}, WIDTHS),
+    "switch/stages/parser.h": ({"bytes"}, WIDTHS),
+    "switch/stages/translated.h": ({"bytes", "kBytes"}, WIDTHS),
+    "wire/ports/packet_socket.h": ({"send_bytes"}, "memory, as setsockopt takes it"),
+    "wire/ports/ports.h": ({"send_bytes", "send_bytes_"}, "memory, as setsockopt takes it"),
+    "wire/wire.h": ({"send_bytes"}, "memory, as setsockopt takes it"),
+}
+
 
 def code(text: str) -> str:
     """Return C++ without comments, the contents of strings and characters, and default values in braces."""
@@ -27,6 +51,16 @@ def code(text: str) -> str:
         flags=re.DOTALL,
     )
     return re.sub(r"=\s*\{[^{}]*\}", "", plain)  # default values in braces
+
+
+def bare_amounts(text: str) -> set[str]:
+    """Return the names of times and byte counts that C++ declares as integers."""
+    return {
+        name
+        for declared in DECLARED.finditer(text)
+        for name in re.findall(r"\w+", re.sub(r"=\s*[\w<']+", "", declared[1]))
+        if AMOUNT.fullmatch(name)
+    }
 
 
 def without(pattern: str, text: str) -> str:
@@ -63,6 +97,35 @@ def methods(text: str) -> Iterator[tuple[str, int]]:
 def test_numbers_with_a_type_are_not_plain_integers(header: Path) -> None:
     bare = [match[0] for match in BARE.finditer(code(header.read_text()))]
     assert not bare, f"use the types of units.h: {bare}"
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda path: str(path.relative_to(ENGINE)))
+def test_times_and_byte_counts_have_a_type(header: Path) -> None:
+    bare = bare_amounts(code(header.read_text()))
+    integers, _ = INTEGERS_BY_DESIGN.get(str(header.relative_to(ENGINE)), (set(), ""))
+    assert bare == integers, f"use Time and Bytes of units.h, or list what is an integer: {bare ^ integers}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "std::int64_t delay = 0;",
+        "void wait(std::int64_t timeout_ps);",
+        "std::uint64_t packets = 0, queued_bytes = 0;",
+        "std::vector<std::int64_t> bytes_;",
+        "[[nodiscard]] long next_deadline() const;",
+        "constexpr std::uint32_t kMaxFrameBytes = 9216;",
+    ],
+)
+def test_the_reader_finds_bare_times_and_byte_counts(text: str) -> None:
+    assert bare_amounts(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Time delay{};", "Bytes queued_bytes;", "std::size_t bytes = 0;", "std::uint32_t psn, Time rtt"]
+)
+def test_the_reader_passes_typed_times_and_memory(text: str) -> None:
+    assert not bare_amounts(text)
 
 
 def test_no_class_has_more_than_40_methods() -> None:

@@ -14,33 +14,39 @@ namespace railyard {
 
 constexpr double kBitPs = 8e12;  // 8 bits a byte times 10^12 ps a second
 
+// Return the time that bytes take at a rate in bit/s, with the rounding of the specification.
+[[nodiscard]] inline Time pacing_time(Bytes bytes, std::int64_t rate) {
+    return static_cast<Time>(static_cast<double>(bytes) * kBitPs / static_cast<double>(rate));
+}
+
 // Limits of a connection: bytes in flight, and rate in bit/s; 0: no limit.
 struct SendLimits {
-    std::int64_t window = 0, rate = 0;
+    Bytes window{};
+    std::int64_t rate = 0;
     bool operator==(const SendLimits&) const = default;
 };
 
 // Facts of a connection that an algorithm knows before the first frame.
 struct PathFacts {
-    Time base_rtt{};               // round trip without queues
-    std::int64_t rate = 0;         // rate of the host's link, bit/s
-    std::int64_t frame_bytes = 0;  // size of the largest frame, with headers
-    bool trims = false;            // full queues trim frames
+    Time base_rtt{};        // round trip without queues
+    std::int64_t rate = 0;  // rate of the host's link, bit/s
+    Bytes frame_bytes{};    // size of the largest frame, with headers
+    bool trims = false;     // full queues trim frames
 };
 
 // Frames that an acknowledgement names for the first time.
 struct Acknowledged {
     Time now{};
-    Time rtt{};  // round trip of the newest frame that was sent once; 0: all were retransmitted
-    std::int64_t bytes = 0, marked = 0;  // bytes of all frames, and of the marked frames
-    std::int64_t under_way = 0;          // bytes that remain in flight
+    Time rtt{};               // round trip of the newest frame that was sent once; 0: all were retransmitted
+    Bytes bytes{}, marked{};  // bytes of all frames, and of the marked frames
+    Bytes under_way{};        // bytes that remain in flight
 };
 
 // Frames that the sender takes for lost at `now`.
 struct Lost {
     Time now{};
-    std::int64_t bytes = 0;
-    std::int64_t under_way = 0;  // bytes that remain in flight
+    Bytes bytes{};
+    Bytes under_way{};  // bytes that remain in flight
 };
 
 class CongestionControl {
@@ -59,7 +65,7 @@ class CongestionControl {
     // No acknowledgement has arrived during a timeout.
     virtual SendLimits on_timeout(const Lost& lost) = 0;
     // The receiver grants `bytes` more.
-    virtual SendLimits on_credit(Time now, std::int64_t bytes) = 0;
+    virtual SendLimits on_credit(Time now, Bytes bytes) = 0;
 };
 
 // Values of an algorithm's parameters by name.

@@ -33,7 +33,7 @@ SendLimits Dcqcn::on_ack(const Acknowledged& ack) {
         ++by_bytes_;
         increase();
     }
-    return ack.marked > 0 ? notified(ack.now) : limits();
+    return ack.marked > Bytes() ? notified(ack.now) : limits();
 }
 
 // Takes a congestion notification; only the first in each interval has an effect.

@@ -17,10 +17,10 @@ class Dcqcn final : public CongestionControl {
     SendLimits on_nack(const Lost& lost) override { return notified(lost.now); }
     SendLimits on_trim(const Lost& lost) override { return notified(lost.now); }
     SendLimits on_timeout(const Lost& lost) override { return notified(lost.now); }
-    SendLimits on_credit(Time, std::int64_t) override { return limits(); }
+    SendLimits on_credit(Time, Bytes) override { return limits(); }
 
    private:
-    [[nodiscard]] SendLimits limits() const { return {0, static_cast<std::int64_t>(rate_)}; }
+    [[nodiscard]] SendLimits limits() const { return {Bytes(), static_cast<std::int64_t>(rate_)}; }
     SendLimits notified(Time now);
     void advance(Time now);
     void increase();

@@ -37,7 +37,7 @@ void Nscc::set_base(Time rtt) {
 
 SendLimits Nscc::on_ack(const Acknowledged& ack) {
     const auto bytes = static_cast<double>(ack.bytes);
-    const bool marked = ack.marked > 0 && 2 * ack.marked >= ack.bytes;
+    const bool marked = ack.marked > Bytes() && 2 * ack.marked >= ack.bytes;
     achieved_ += bytes;
     since_settled_ += bytes;
     ignored_ += bytes;
@@ -77,7 +77,7 @@ void Nscc::average(double delay, bool marked) {
 // Quick adapt: once a round trip, if frames were lost or the delay is long, sets the window to the bytes that
 // arrived in that time. Marks and losses have no further effect until the bytes then in flight have been
 // acknowledged or lost. Returns true if the caller must not change the window.
-bool Nscc::adapt(Time now, bool lost, bool marked, double delay, std::int64_t under_way) {
+bool Nscc::adapt(Time now, bool lost, bool marked, double delay, Bytes under_way) {
     bool done = false;
     if (marked && ignored_ < to_ignore_) {
         done = true;

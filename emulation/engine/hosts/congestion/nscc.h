@@ -16,13 +16,13 @@ class Nscc final : public CongestionControl {
     SendLimits on_nack(const Lost& lost) override { return on_trim(lost); }
     SendLimits on_trim(const Lost& lost) override;
     SendLimits on_timeout(const Lost& lost) override { return on_trim(lost); }
-    SendLimits on_credit(Time, std::int64_t) override { return limits(); }
+    SendLimits on_credit(Time, Bytes) override { return limits(); }
 
    private:
-    [[nodiscard]] SendLimits limits() const { return {static_cast<std::int64_t>(window_), 0}; }
+    [[nodiscard]] SendLimits limits() const { return {static_cast<Bytes>(window_), 0}; }
     void set_base(Time rtt);
     void average(double delay, bool marked);
-    bool adapt(Time now, bool lost, bool marked, double delay, std::int64_t under_way);
+    bool adapt(Time now, bool lost, bool marked, double delay, Bytes under_way);
     void grow(double delay, double bytes);
     void shrink(Time now);
     void settle(Time now);

@@ -28,7 +28,7 @@ class NsccRccc final : public CongestionControl {
     SendLimits on_timeout(const Lost& lost) override {
         return least(network_.on_timeout(lost), receiver_.on_timeout(lost));
     }
-    SendLimits on_credit(Time now, std::int64_t bytes) override {
+    SendLimits on_credit(Time now, Bytes bytes) override {
         return least(network_.on_credit(now, bytes), receiver_.on_credit(now, bytes));
     }
 

@@ -9,7 +9,7 @@ Rccc::Rccc(const CongestionParameters& parameters, const PathFacts& facts) {
     const auto frame = static_cast<double>(facts.frame_bytes);
     const double frames = parameters.at("start_frames");
     const double product = static_cast<double>(facts.base_rtt) * static_cast<double>(facts.rate) / kBitPs;
-    window_ = static_cast<std::int64_t>(frames > 0 ? frames * frame : std::fmax(product, frame));
+    window_ = static_cast<Bytes>(frames > 0 ? frames * frame : std::fmax(product, frame));
 }
 
 }  // namespace railyard

@@ -16,18 +16,18 @@ class Rccc final : public CongestionControl {
     SendLimits on_nack(const Lost& lost) override { return spend(lost.bytes); }
     SendLimits on_trim(const Lost& lost) override { return spend(lost.bytes); }
     SendLimits on_timeout(const Lost& lost) override { return spend(lost.bytes); }
-    SendLimits on_credit(Time, std::int64_t bytes) override { return spend(-bytes); }
+    SendLimits on_credit(Time, Bytes bytes) override { return spend(-bytes); }
 
    private:
     // window_: bytes granted, less bytes acknowledged or lost. It limits the bytes in flight, so that no more
     // bytes are ever sent than granted. At least 1, since 0 means no limit.
-    [[nodiscard]] SendLimits limits() const { return {window_ > 1 ? window_ : 1, 0}; }
-    SendLimits spend(std::int64_t bytes) {
+    [[nodiscard]] SendLimits limits() const { return {std::max(window_, Bytes(1)), 0}; }
+    SendLimits spend(Bytes bytes) {
         window_ -= bytes;
         return limits();
     }
 
-    std::int64_t window_;
+    Bytes window_;
 };
 
 }  // namespace railyard

@@ -16,7 +16,7 @@ class Swift final : public CongestionControl {
     SendLimits on_nack(const Lost& lost) override { return decrease(lost.now); }
     SendLimits on_trim(const Lost& lost) override { return decrease(lost.now); }
     SendLimits on_timeout(const Lost& lost) override { return decrease(lost.now); }
-    SendLimits on_credit(Time, std::int64_t) override { return limits(); }
+    SendLimits on_credit(Time, Bytes) override { return limits(); }
 
    private:
     [[nodiscard]] SendLimits limits() const;

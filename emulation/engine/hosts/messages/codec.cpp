@@ -110,7 +110,9 @@ FrameHandle DataWriter::frame(FramePool& pool, std::uint8_t lb, std::uint8_t fla
     return frame;
 }
 
-void DataWriter::ask(Frame& frame, std::uint64_t bytes) { put<3>(frame.data(), kAckPsnAt, bytes); }
+void DataWriter::ask(Frame& frame, Bytes bytes) {
+    put<3>(frame.data(), kAckPsnAt, static_cast<std::uint64_t>(bytes.value()));
+}
 
 AckWriter::AckWriter(const Templates& templates, Ends ends, int lb_mode) : header_(templates.ack) {
     set_ends(header_.data(), ends, lb_mode);
@@ -138,9 +140,8 @@ FrameHandle AckWriter::refusal(FramePool& pool, std::uint8_t lb, std::uint32_t a
     return made;
 }
 
-FrameHandle AckWriter::grant(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn,
-                             std::uint64_t granted) const {
-    FrameHandle made = frame(pool, lb, ack_psn, granted, 0, 0);
+FrameHandle AckWriter::grant(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, Bytes granted) const {
+    FrameHandle made = frame(pool, lb, ack_psn, static_cast<std::uint64_t>(granted.value()), 0, 0);
     made->data()[kOpcodeAt] = kOpcodeCredit;
     return made;
 }

@@ -78,6 +78,8 @@ struct Message {
     std::uint8_t op = 0;
     std::uint16_t step = 0, chunk = 0;
     std::uint32_t offset = 0, size = 0;
+    // Return the length of a frame with the message.
+    [[nodiscard]] Bytes frame_bytes() const { return Bytes(kDataHeaderBytes + size); }
 };
 
 class DataWriter {
@@ -86,7 +88,7 @@ class DataWriter {
     [[nodiscard]] FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint8_t flags, std::uint32_t psn,
                                     const Message& message, Payload& payload) const;
     // Ask for credit: all bytes that the sender has sent or has ready.
-    static void ask(Frame& frame, std::uint64_t bytes);
+    static void ask(Frame& frame, Bytes bytes);
 
    private:
     std::array<std::uint8_t, kDataHeaderBytes> header_;
@@ -104,7 +106,7 @@ class AckWriter {
                                       std::uint64_t sack, std::uint8_t flags, std::uint32_t psn) const;
     // A grant of credit: all bytes granted so far.
     [[nodiscard]] FrameHandle grant(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn,
-                                    std::uint64_t granted) const;
+                                    Bytes granted) const;
 
    private:
     std::array<std::uint8_t, kAckBytes> header_;

@@ -11,11 +11,11 @@ namespace {
 constexpr std::int64_t kHigh = 3 * IdleRatios::kUnit / 2;
 // A round trip may exceed the expected one by the fraction 1/kMargin.
 constexpr std::int64_t kMargin = 4;
-constexpr std::int64_t kKib = 1024;
+constexpr Bytes kKib{1024};
 
 }  // namespace
 
-void IdleRatios::new_frame(std::uint32_t slot, std::uint32_t size, bool asks) {
+void IdleRatios::new_frame(std::uint32_t slot, Bytes size, bool asks) {
     sizes_[slot] = size;
     asked_[slot] = asks;
 }
@@ -24,8 +24,9 @@ void IdleRatios::sent(std::uint32_t slot, std::uint32_t path) {
     expected_[slot] = Time();
     if (!knows(path)) return;
     const PathTiming& timing = timings_[path];
-    const std::int64_t size = sizes_[slot], ahead = ahead_[path];
-    expected_[slot] = timing.headers + (timing.kib * size + timing.narrowest_kib * ahead) / kKib;
+    const Bytes size = sizes_[slot], ahead = ahead_[path];
+    expected_[slot] =
+        timing.headers + (timing.kib * size.value() + timing.narrowest_kib * ahead.value()) / kKib.value();
     ahead_.of(path) = ahead + size;
 }
 

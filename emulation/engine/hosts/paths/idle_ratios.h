@@ -25,8 +25,8 @@ class IdleRatios {
     // Smoothed ratio of a path; 0 before the first measurement.
     std::int64_t operator[](std::uint32_t path) const { return ratios_[path]; }
 
-    // Note a new frame with `size` bytes of payload; `asks`: for an immediate acknowledgement.
-    void new_frame(std::uint32_t slot, std::uint32_t size, bool asks);
+    // Note a new frame with a payload of `size`; `asks`: for an immediate acknowledgement.
+    void new_frame(std::uint32_t slot, Bytes size, bool asks);
     // Note that the frame leaves by a path, and compute its expected round trip.
     void sent(std::uint32_t slot, std::uint32_t path);
     // Note that the frame is no longer in flight on its path.
@@ -40,10 +40,10 @@ class IdleRatios {
     std::vector<PathTiming> timings_;
     Time ack_delay_;
     ByPath<std::int64_t> ratios_{0};
-    ByPath<std::int64_t> ahead_{0};                     // bytes of payload in flight
-    std::array<Time, kMaxPathWindow> expected_{};       // by slot, expected round trip; 0: unknown
-    std::array<std::int64_t, kMaxPathWindow> sizes_{};  // by slot, bytes of payload
-    std::array<bool, kMaxPathWindow> asked_{};  // by slot, whether the frame asks for an acknowledgement
+    ByPath<Bytes> ahead_{Bytes()};                 // bytes of payload in flight
+    std::array<Time, kMaxPathWindow> expected_{};  // by slot, expected round trip; 0: unknown
+    std::array<Bytes, kMaxPathWindow> sizes_{};    // by slot, bytes of payload
+    std::array<bool, kMaxPathWindow> asked_{};     // by slot, whether the frame asks for an acknowledgement
 };
 
 }  // namespace railyard

@@ -17,7 +17,7 @@ constexpr std::int64_t kMostOnSlow = 8;
 
 }  // namespace
 
-void PathDelays::new_frame(std::uint32_t slot, std::uint32_t path, std::uint32_t size, bool asks) {
+void PathDelays::new_frame(std::uint32_t slot, std::uint32_t path, Bytes size, bool asks) {
     ended(slot);
     idle_.new_frame(slot, size, asks);
     sent(slot, path);

@@ -22,8 +22,8 @@ class PathDelays {
     PathDelays(RoundTrips& trips, std::vector<PathTiming> timings, Time ack_delay)
         : trips_(trips), idle_(std::move(timings), ack_delay) {}
 
-    // Note a new frame with `size` bytes of payload; `asks`: for an immediate acknowledgement.
-    void new_frame(std::uint32_t slot, std::uint32_t path, std::uint32_t size, bool asks);
+    // Note a new frame with a payload of `size`; `asks`: for an immediate acknowledgement.
+    void new_frame(std::uint32_t slot, std::uint32_t path, Bytes size, bool asks);
     // Note that a frame leaves; it counts as in flight on this path only.
     void sent(std::uint32_t slot, std::uint32_t path);
     // Note that a frame is about to be retransmitted. If its path is congested, the earlier copy still delays
@@ -70,7 +70,7 @@ class PathDelays {
     ByPath<char> counted_{0};            // 1: the round trips of the path count in the agent's mean
     int slow_paths_ = 0;                 // paths whose ratio is high
     std::array<std::uint32_t, kMaxPathWindow> paths_{};  // by slot, path of a frame in flight
-    // By slot, frames on its path when it left; 0: not in flight.
+    // Number of frames on the path of a frame when it left, by slot; 0: not in flight.
     std::array<std::int64_t, kMaxPathWindow> depths_{};
 };
 

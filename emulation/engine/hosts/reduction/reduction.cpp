@@ -18,22 +18,19 @@ Time ReductionUnit::core() const {
     return reduction_.ccu ? Time() : stats_.busy * reduction_.core_percent / 100;
 }
 
-Time ReductionUnit::work(std::uint32_t size, std::size_t frames, Time now) {
-    constexpr std::uint64_t kBitsPs = 8'000'000'000'000;  // bits of a byte times picoseconds of a second
-    std::uint64_t length = 0;
-    if (reduction_.rate_bps)
-        length = frames * ((size * kBitsPs + *reduction_.rate_bps - 1) / *reduction_.rate_bps);
-    stats_.busy += static_cast<Time>(length);
-    free_ = std::max(free_, now) + static_cast<Time>(length);
+Time ReductionUnit::work(Bytes size, std::size_t frames, Time now) {
+    const Time length = reduction_.rate_bps ? frames * transmission_time(size, *reduction_.rate_bps) : Time();
+    stats_.busy += length;
+    free_ = std::max(free_, now) + length;
     return free_;
 }
 
-void ReductionUnit::memory(std::uint64_t read, std::uint64_t written) {
+void ReductionUnit::memory(Bytes read, Bytes written) {
     stats_.read += read;
     stats_.written += written;
 }
 
-bool ReductionUnit::claim(std::uint32_t size) {
+bool ReductionUnit::claim(Bytes size) {
     if (reduction_.sram_bytes && sram_ + size > *reduction_.sram_bytes) {
         stats_.spilled += size;
         stats_.written += size;
@@ -48,7 +45,7 @@ bool ReductionUnit::claim(std::uint32_t size) {
 bool Reducer::stages(std::uint32_t index, std::uint32_t applied) {
     if (unit_.ccu()) return false;
     if (applied > 0) {
-        unit_.memory(0, size_of(index));
+        unit_.memory(Bytes(), size_of(index));
         return false;
     }
     staged_.push_back(index);
@@ -64,9 +61,9 @@ void Reducer::begin(Time now) {
 
 void Reducer::take(std::uint32_t index, std::uint32_t phase, std::uint32_t source, FrameHandle frame,
                    Time now) {
-    const std::uint32_t size = size_of(index);
+    const Bytes size = size_of(index);
     const bool in_sram = unit_.ccu() && unit_.claim(size);
-    if (!unit_.ccu()) unit_.memory(0, size);
+    if (!unit_.ccu()) unit_.memory(Bytes(), size);
     Held& held = held_[key(index, phase)];
     const std::size_t sources = phases(index)[phase].sources.size();
     held.frames.resize(sources);
@@ -148,11 +145,12 @@ void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
     const auto entry = held_.extract(key(index, agent_.slices[index].applied));
     ASSERT(!entry.empty() && entry.mapped().count >= phase.sources.size());
     const std::vector<FrameHandle>& frames = entry.mapped().frames;
-    const std::uint32_t size = size_of(index);
+    const std::size_t length = agent_.table.size[index];
+    const Bytes size(length);
     agent_.payloads.keep(index);
     if (phase.op == kCopy) {
         unit_.memory(size, size);
-        std::memcpy(own(index), content(*frames[0]), size);
+        std::memcpy(own(index), content(*frames[0]), length);
     } else {
         unit_.memory((frames.size() + 1) * size, size);
         terms_.clear();
@@ -161,7 +159,7 @@ void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
             terms_.push_back(content(*frames[place]));
         }
         if (terms_.size() == frames.size()) terms_.push_back(own(index));
-        combine_in_order(own(index), terms_, size, agent_.dtype, phase.op, room_);
+        combine_in_order(own(index), terms_, length, agent_.dtype, phase.op, room_);
     }
     agent_.finish(index, phase, now);
 }
@@ -169,7 +167,8 @@ void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
 // Add a frame to the CCU's sum. Values are added in the order of ranks, so this rank's own elements are added
 // before the first frame of a higher rank.
 void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
-    const std::uint32_t size = size_of(index);
+    const std::size_t length = agent_.table.size[index];
+    const Bytes size(length);
     Work& work = work_[index];
     const std::vector<std::uint32_t>& sources = phase.sources;
     const std::uint32_t source = sources[place];
@@ -177,10 +176,10 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     const FrameHandle frame = std::move(held.frames[place]);
     ASSERT(frame != nullptr && work.added == place);
     const bool in_sram = held.in_sram[place];
-    if (!in_sram) unit_.memory(size, 0);
+    if (!in_sram) unit_.memory(size, Bytes());
     if (place == 0) work.in_sram = in_sram;  // the sum takes over the first frame's buffer
     else if (in_sram) unit_.free(size);
-    if (!work.in_sram) unit_.memory(place > 0 ? size : 0, size);
+    if (!work.in_sram) unit_.memory(place > 0 ? size : Bytes(), size);
     const std::uint8_t* const part = content(*frame);
     terms_.clear();
     if (place > 0) terms_.push_back(work.total.data());
@@ -189,10 +188,10 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     if (phase.op != kCopy && before) terms_.push_back(own(index));
     terms_.push_back(part);
     if (phase.op != kCopy && after) terms_.push_back(own(index));
-    if (phase.op != kCopy && (before || after)) unit_.memory(size, 0);
-    work.total.resize(size);
-    if (terms_.size() == 1) std::memcpy(work.total.data(), part, size);
-    else combine_in_order(work.total.data(), terms_, size, agent_.dtype, phase.op, room_);
+    if (phase.op != kCopy && (before || after)) unit_.memory(size, Bytes());
+    work.total.resize(length);
+    if (terms_.size() == 1) std::memcpy(work.total.data(), part, length);
+    else combine_in_order(work.total.data(), terms_, length, agent_.dtype, phase.op, room_);
     ++work.added;
 }
 
@@ -200,12 +199,13 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
 void Reducer::write(std::uint32_t index, const Phase& phase, Time now) {
     const auto work = work_.extract(index);
     held_.erase(key(index, agent_.slices[index].applied));
-    const std::uint32_t size = size_of(index);
+    const std::size_t length = agent_.table.size[index];
+    const Bytes size(length);
     if (work.mapped().in_sram) unit_.free(size);
-    else unit_.memory(size, 0);
-    unit_.memory(0, size);
+    else unit_.memory(size, Bytes());
+    unit_.memory(Bytes(), size);
     agent_.payloads.keep(index);
-    std::memcpy(own(index), work.mapped().total.data(), size);
+    std::memcpy(own(index), work.mapped().total.data(), length);
     agent_.finish(index, phase, now);
 }
 

@@ -21,15 +21,16 @@ namespace railyard {
 
 struct Reduction {
     bool ccu = false;
-    std::optional<std::uint64_t> rate_bps, sram_bytes;  // none: no limit
+    std::optional<std::int64_t> rate_bps{};  // none: no limit
+    std::optional<Bytes> sram_bytes{};       // none: no limit
     std::uint32_t core_percent = 100;
 };
 
 // Counters of one NPU.
 struct ReductionStats {
-    std::uint64_t read = 0, written = 0;       // memory traffic in bytes
-    Time busy{}, core{};                       // time of the unit; time of the cores taken by its tasks
-    std::uint64_t sram_peak = 0, spilled = 0;  // bytes
+    Bytes read{}, written{};  // memory traffic
+    Time busy{}, core{};      // time of the unit; time of the cores taken by its tasks
+    Bytes sram_peak{}, spilled{};
 };
 
 // The reduction unit of an NPU, shared by all its agents; it runs one task at a time.
@@ -41,13 +42,13 @@ class ReductionUnit {
     [[nodiscard]] ReductionStats stats() const;
     // Return the time of the cores that all tasks of this unit have taken; 0 for a CCU, which uses no cores.
     [[nodiscard]] Time core() const;
-    // Queue a task of `frames` frames of `size` bytes each; return the time at which it ends.
-    Time work(std::uint32_t size, std::size_t frames, Time now);
-    // Count memory traffic in bytes.
-    void memory(std::uint64_t read, std::uint64_t written);
+    // Queue a task of `frames` frames of `size` each; return the time at which it ends.
+    Time work(Bytes size, std::size_t frames, Time now);
+    // Count memory traffic.
+    void memory(Bytes read, Bytes written);
     // Allocate SRAM for a frame. If too little is free, count a write to memory and return false.
-    bool claim(std::uint32_t size);
-    void free(std::uint32_t size) {
+    bool claim(Bytes size);
+    void free(Bytes size) {
         ASSERT(sram_ >= size);
         sram_ -= size;
     }
@@ -55,7 +56,7 @@ class ReductionUnit {
    private:
     Reduction reduction_;
     Time free_{};
-    std::uint64_t sram_ = 0;
+    Bytes sram_{};
     ReductionStats stats_;
 };
 
@@ -89,7 +90,7 @@ class Reducer {
     // Return true if sends released after `applied` phases wait for a copy into the communication buffer.
     bool stages(std::uint32_t index, std::uint32_t applied);
     void begin(Time now);
-    void sent(std::uint32_t index) { unit_.memory(size_of(index), 0); }
+    void sent(std::uint32_t index) { unit_.memory(size_of(index), Bytes()); }
     // Accept a frame of a slice; `phase` and `source` are indices in the cell's plan and in Phase::sources.
     void take(std::uint32_t index, std::uint32_t phase, std::uint32_t source, FrameHandle frame, Time now);
     // Advance a slice after a frame has arrived, or after the last of its released sends has left.
@@ -119,7 +120,7 @@ class Reducer {
         bool in_sram = false;
     };
 
-    [[nodiscard]] std::uint32_t size_of(std::uint32_t index) const { return agent_.table.size[index]; }
+    [[nodiscard]] Bytes size_of(std::uint32_t index) const { return Bytes(agent_.table.size[index]); }
     [[nodiscard]] std::uint8_t* own(std::uint32_t index) const {
         return agent_.payloads.array() + agent_.table.offset[index];
     }

@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-void Allowance::sent(std::uint32_t slot, std::int64_t bytes, Time now, bool again) {
+void Allowance::sent(std::uint32_t slot, Bytes bytes, Time now, bool again) {
     end(slot);
     bytes_[slot] = bytes;
     under_way_ += bytes;
@@ -14,20 +14,19 @@ void Allowance::sent(std::uint32_t slot, std::int64_t bytes, Time now, bool agai
     ask_at_ = kNever;
     sent_at_[slot] = again ? kUnset : now;
     if (limits_.rate == 0) return;
-    next_ = std::max(next_, now) +
-            static_cast<Time>(static_cast<double>(bytes) * kBitPs / static_cast<double>(limits_.rate));
+    next_ = std::max(next_, now) + pacing_time(bytes, limits_.rate);
     if (next_ > now) open_at = next_;
 }
 
-std::int64_t Allowance::end(std::uint32_t slot) {
-    const std::int64_t bytes = std::exchange(bytes_[slot], 0);
+Bytes Allowance::end(std::uint32_t slot) {
+    const Bytes bytes = std::exchange(bytes_[slot], Bytes());
     under_way_ -= bytes;
-    ASSERT(under_way_ >= 0);
+    ASSERT(under_way_ >= Bytes());
     return bytes;
 }
 
 void Allowance::acknowledged(std::uint32_t slot, bool marked, Time now) {
-    const std::int64_t bytes = end(slot);
+    const Bytes bytes = end(slot);
     ack_.bytes += bytes;
     if (marked) ack_.marked += bytes;
     if (sent_at_[slot] >= Time() && sent_at_[slot] >= newest_) {
@@ -37,7 +36,7 @@ void Allowance::acknowledged(std::uint32_t slot, bool marked, Time now) {
 }
 
 void Allowance::told(Time now) {
-    if (ack_.bytes == 0) return;
+    if (ack_.bytes == Bytes()) return;
     ack_.now = now;
     ack_.under_way = under_way_;
     limits_ = control_->on_ack(ack_);
@@ -46,27 +45,27 @@ void Allowance::told(Time now) {
     await_credit(now);
 }
 
-void Allowance::granted(std::int64_t bytes, Time now) {
+void Allowance::granted(Bytes bytes, Time now) {
     limits_ = control_->on_credit(now, bytes);
     await_credit(now);
 }
 
 void Allowance::await_credit(Time now) {
     if (patience_ == kNever) return;
-    const bool waits = under_way_ == 0 && exceeds() && !overdue_;
+    const bool waits = under_way_ == Bytes() && exceeds() && !overdue_;
     if (!waits) ask_at_ = kNever;
     else if (ask_at_ == kNever) ask_at_ = now + patience_;
 }
 
 bool Allowance::lost(std::uint32_t slot) {
-    const std::int64_t bytes = end(slot);
+    const Bytes bytes = end(slot);
     lost_bytes_ += bytes;
-    return bytes > 0;
+    return bytes > Bytes();
 }
 
 void Allowance::tell_lost(Cause cause, Time now) {
-    if (lost_bytes_ == 0) return;
-    const Lost event{now, std::exchange(lost_bytes_, 0), under_way_};
+    if (lost_bytes_ == Bytes()) return;
+    const Lost event{now, std::exchange(lost_bytes_, Bytes()), under_way_};
     if (cause != Cause::Trim) unseen_ += event.bytes;
     if (cause == Cause::Gap) limits_ = control_->on_nack(event);
     else if (cause == Cause::Trim) limits_ = control_->on_trim(event);

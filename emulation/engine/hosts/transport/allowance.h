@@ -19,7 +19,7 @@ class Allowance {
    public:
     // `patience`: with credits, time without a grant after which a frame may leave to ask for credit again.
     // kNever: no credits. `slots`: number of frames that may be in flight.
-    Allowance(std::unique_ptr<CongestionControl> control, std::int64_t frame_bytes, Time patience,
+    Allowance(std::unique_ptr<CongestionControl> control, Bytes frame_bytes, Time patience,
               std::uint32_t slots)
         : control_(std::move(control)),
           frame_bytes_(frame_bytes),
@@ -32,8 +32,9 @@ class Allowance {
     // `backlog`: bytes that are ready to be sent.
     // If no frame is in flight, a frame may exceed the window. With credits, that frame must ask for more
     // credit than earlier frames did, or `patience` must have passed without a grant.
-    [[nodiscard]] bool admits(std::uint64_t backlog) const {
-        const bool alone = under_way_ == 0 && (patience_ == kNever || overdue_ || asks(backlog) > asked_);
+    [[nodiscard]] bool admits(Bytes backlog) const {
+        const bool alone =
+            under_way_ == Bytes() && (patience_ == kNever || overdue_ || asks(backlog) > asked_);
         return (alone || !exceeds()) && open_at == kNever;
     }
     // Return the time at which `open` must be called.
@@ -49,18 +50,18 @@ class Allowance {
     }
 
     // Note that a frame leaves; `again`: the frame is retransmitted.
-    void sent(std::uint32_t slot, std::int64_t bytes, Time now, bool again);
+    void sent(std::uint32_t slot, Bytes bytes, Time now, bool again);
     // Note a frame that an acknowledgement names for the first time. After all frames of the acknowledgement,
     // `told` passes their sum to the algorithm.
     void acknowledged(std::uint32_t slot, bool marked, Time now);
     void told(Time now);
     // Note that the receiver grants `bytes` more.
-    void granted(std::int64_t bytes, Time now);
+    void granted(Bytes bytes, Time now);
     // Note that a frame asks for credit; return the cumulative bytes for which it asks.
-    std::uint64_t ask(std::uint64_t backlog) { return asked_ = std::max(asked_, asks(backlog)); }
+    Bytes ask(Bytes backlog) { return asked_ = std::max(asked_, asks(backlog)); }
     // Return true if the window has no room for a frame.
     [[nodiscard]] bool exceeds() const {
-        return limits_.window != 0 && under_way_ + frame_bytes_ > limits_.window;
+        return limits_.window != Bytes() && under_way_ + frame_bytes_ > limits_.window;
     }
     enum class Cause : std::uint8_t { Gap, Trim, Timeout };
     // Note that a frame is lost; return whether the frame counted as in flight. After all lost frames,
@@ -72,21 +73,21 @@ class Allowance {
     Time open_at = kNever;  // time at which the rate admits the next frame; kNever: it admits a frame now
 
    private:
-    std::int64_t end(std::uint32_t slot);
+    Bytes end(std::uint32_t slot);
     // Return the cumulative credit that the connection needs, in bytes: for new frames, for lost frames of
     // which the receiver knows nothing, and for ready bytes. The ready bytes count up to a quarter of the PSN
     // space, so that 24 bits in a frame tell the total.
-    [[nodiscard]] std::uint64_t asks(std::uint64_t backlog) const {
-        return static_cast<std::uint64_t>(first_ + unseen_) + std::min<std::uint64_t>(backlog, kHalf / 2);
+    [[nodiscard]] Bytes asks(Bytes backlog) const {
+        return first_ + unseen_ + std::min(backlog, Bytes(kHalf / 2));
     }
     void await_credit(Time now);
 
     std::unique_ptr<CongestionControl> control_;
-    std::int64_t frame_bytes_, under_way_ = 0;
+    Bytes frame_bytes_, under_way_;
     Time patience_;
-    Time ask_at_ = kNever;     // time at which a frame may ask again for credit
-    bool overdue_ = false;     // ask_at_ has passed without a grant
-    std::uint64_t asked_ = 0;  // cumulative bytes for which frames have asked
+    Time ask_at_ = kNever;  // time at which a frame may ask again for credit
+    bool overdue_ = false;  // ask_at_ has passed without a grant
+    Bytes asked_;           // cumulative bytes for which frames have asked
     SendLimits limits_;
     Time next_{};       // time from which the rate admits a frame
     Acknowledged ack_;  // sum over the frames of the present acknowledgement
@@ -94,9 +95,9 @@ class Allowance {
         kUnset;  // time at which the newest of these frames was sent; kUnset: none was sent only once
     // Bytes: lost and not yet passed to the algorithm; of all new frames; of all lost frames of which the
     // receiver knows nothing.
-    std::int64_t lost_bytes_ = 0, first_ = 0, unseen_ = 0;
-    std::vector<std::int64_t> bytes_;  // by slot; 0: no frame in flight
-    std::vector<Time> sent_at_;        // by slot; kUnset: sent more than once
+    Bytes lost_bytes_, first_, unseen_;
+    std::vector<Bytes> bytes_;   // by slot; 0: no frame in flight
+    std::vector<Time> sent_at_;  // by slot; kUnset: sent more than once
 };
 
 }  // namespace railyard

@@ -14,22 +14,22 @@ void CreditGrants::ask(Receiver& receiver, std::uint32_t asked, bool without, Ti
     Credit& credit = receiver.credit;
     if (!credit.known) {
         credit.known = true;
-        credit.granted = static_cast<std::uint64_t>(parameters_.initial);
+        credit.granted = parameters_.initial;
     }
-    const std::uint32_t more = (asked - static_cast<std::uint32_t>(credit.asked)) & kPsnMask;
-    if (more < kHalf) credit.asked += more;  // otherwise a later frame overtook this frame
+    const std::uint32_t more = (asked - static_cast<std::uint32_t>(credit.asked.value())) & kPsnMask;
+    if (more < kHalf) credit.asked += Bytes(more);  // otherwise a later frame overtook this frame
     if (without) receiver.grant(now, actions);
     enqueue(receiver);
 }
 
-void CreditGrants::refuse(Receiver& receiver, std::uint64_t bytes) {
+void CreditGrants::refuse(Receiver& receiver, Bytes bytes) {
     receiver.credit.refused += bytes;
     enqueue(receiver);
 }
 
 void CreditGrants::enqueue(Receiver& receiver) {
     Credit& credit = receiver.credit;
-    const std::uint64_t wanted = credit.asked + credit.refused;
+    const Bytes wanted = credit.asked + credit.refused;
     if (!credit.known) return;
     if (credit.granted < wanted + frame_bytes_) {
         if (!std::exchange(credit.active, true)) active_.push_back(&receiver);
@@ -44,14 +44,12 @@ void CreditGrants::run(Time now, Actions& actions) {
         Receiver& receiver = *(active ? active_ : idle_).pop_front();
         Credit& credit = receiver.credit;
         (active ? credit.active : credit.idle) = false;
-        const std::uint64_t most = credit.asked + credit.refused + (active ? frame_bytes_ : spare_);
+        const Bytes most = credit.asked + credit.refused + (active ? frame_bytes_ : spare_);
         if (credit.granted >= most) continue;
-        const std::uint64_t bytes = std::min(frame_bytes_, most - credit.granted);
+        const Bytes bytes = std::min(frame_bytes_, most - credit.granted);
         credit.granted += bytes;
         receiver.grant(now, actions);
-        next_ = std::max(next_, now) +
-                std::max(Time(1), static_cast<Time>(static_cast<double>(bytes) * kBitPs /
-                                                    static_cast<double>(parameters_.rate)));
+        next_ = std::max(next_, now) + std::max(Time(1), pacing_time(bytes, parameters_.rate));
         enqueue(receiver);
     }
 }

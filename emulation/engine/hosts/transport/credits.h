@@ -15,32 +15,32 @@ namespace railyard {
 class Receiver;
 
 struct CreditParameters {
-    std::int64_t initial = 0;  // bytes that a sender may send before the first grant
-    std::int64_t rate = 0;     // rate of all grants together, bit/s
+    Bytes initial{};        // bytes that a sender may send before the first grant
+    std::int64_t rate = 0;  // rate of all grants together, bit/s
 };
 
 // Credit of a connection at its receiver, in bytes.
 struct Credit {
-    std::uint64_t asked = 0;    // for which the sender has asked: sent or ready
-    std::uint64_t refused = 0;  // of frames that arrived trimmed; the sender retransmits them
-    std::uint64_t granted = 0;
+    Bytes asked{};    // for which the sender has asked: sent or ready
+    Bytes refused{};  // of frames that arrived trimmed; the sender retransmits them
+    Bytes granted{};
     bool known = false;                 // the sender has asked for credit
     bool active = false, idle = false;  // the receiver waits in the queue of this name
 };
 
 class CreditGrants {
    public:
-    CreditGrants(const CreditParameters& parameters, std::int64_t frame_bytes)
+    CreditGrants(const CreditParameters& parameters, Bytes frame_bytes)
         : parameters_(parameters),
-          frame_bytes_(static_cast<std::uint64_t>(frame_bytes)),
-          spare_(std::max(frame_bytes_, static_cast<std::uint64_t>(parameters.initial))) {}
+          frame_bytes_(frame_bytes),
+          spare_(std::max(frame_bytes_, parameters.initial)) {}
 
     // Take the request of a data frame; `asked`: low 24 bits of the sender's cumulative request in bytes.
     // `without`: the sender had no credit for the frame. A grant may have been lost, so repeat the sender's
     // credit at once.
     void ask(Receiver& receiver, std::uint32_t asked, bool without, Time now, Actions& actions);
-    // Note that a frame of `bytes` bytes arrived trimmed.
-    void refuse(Receiver& receiver, std::uint64_t bytes);
+    // Note that a frame of `bytes` arrived trimmed.
+    void refuse(Receiver& receiver, Bytes bytes);
     // Send the grants that are due by `now`.
     void run(Time now, Actions& actions);
     // Return the time at which `run` must be called.
@@ -52,7 +52,7 @@ class CreditGrants {
     CreditParameters parameters_;
     // Credit beyond the request. An active sender gets one frame more, so that a smaller last frame fits; an
     // idle sender gets its initial credit, or one frame if that is more, for its next message.
-    std::uint64_t frame_bytes_, spare_;
+    Bytes frame_bytes_{}, spare_{};
     Time next_{};             // time from which the next grant may leave
     Ring<Receiver*> active_;  // connections whose senders need more credit; served first
     Ring<Receiver*> idle_;    // connections whose initial credit is to be restored

@@ -40,7 +40,7 @@ void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t
         bool asks = false;
         std::tie(lb_, asks) = delays_->steer(lb_, spray_.health(), now);
         last = last || asks || in_flight() + 1 >= parameters_.window;
-        delays_->new_frame(slot(next_psn_), spray_.path_of(lb_), message.size, last);
+        delays_->new_frame(slot(next_psn_), spray_.path_of(lb_), Bytes(message.size), last);
     }
     if (timer == kNever) rto_ = estimate();
     const std::uint32_t psn = next_psn_;

@@ -58,9 +58,9 @@ class Peer {
     void message_sent() { drawn_ = nullptr; }
     // Add the bytes of slices that became ready; negative: that were sent. Tell each sender its part of the
     // backlog.
-    void add_ready(std::int64_t bytes) {
+    void add_ready(Bytes bytes) {
         ready_ += bytes;
-        const auto backlog = static_cast<std::uint64_t>(ready_) / senders.size();
+        const Bytes backlog = ready_ / senders.size();
         for (const auto& sender : senders) sender->backlog = backlog;
     }
     // Prefetch the memory that a data frame or an acknowledgement from the peer will need.
@@ -85,7 +85,7 @@ class Peer {
     std::uint16_t address_;
     std::optional<PythonRandom> random_;
     Sender* drawn_ = nullptr;
-    std::int64_t ready_ = 0;  // bytes of slices in `active`, with their headers
+    Bytes ready_;  // bytes of slices in `active`, with their headers
 };
 
 // Peers of a rank, by address.

@@ -37,7 +37,7 @@ Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, 
         allowance_ =
             std::make_unique<Allowance>(parameters.congestion(), parameters.frame_bytes,
                                         parameters.credits ? parameters.initial_rto : kNever, last_slot_ + 1);
-    if (parameters.credits) granted_ = static_cast<std::uint64_t>(parameters.credits->initial);
+    if (parameters.credits) granted_ = parameters.credits->initial;
 }
 
 void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
@@ -47,7 +47,7 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     const std::uint8_t lb = next_lb();
     next_psn_ = (psn + 1) & kPsnMask;
     const bool without = parameters_.credits && allowance_->exceeds();
-    if (allowance_) allowance_->sent(slot(psn), kDataHeaderBytes + message.size, now, false);
+    if (allowance_) allowance_->sent(slot(psn), message.frame_bytes(), now, false);
     const bool full = in_flight() >= parameters_.window || (allowance_ && !allowance_->admits(backlog));
     const auto flags =
         static_cast<std::uint8_t>((last || full ? kAckNow : 0) | (without ? kWithoutCredit : 0));
@@ -61,16 +61,16 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     frame.sent_at = now;
     payloads_.refer(frame, actions.pool);
     ++sent;
-    unfinished += kDataHeaderBytes + message.size;
+    unfinished += message.frame_bytes();
     if (timer == kNever) timer = now + rto_;
     FrameHandle made = writer_.frame(actions.pool, lb, flags, psn, message, *frame.payload);
     if (parameters_.credits) DataWriter::ask(*made, allowance_->ask(backlog));
     actions.add(std::move(made), parameters_.vl());
 }
 
-void Sender::on_credit(std::uint64_t granted, Time now) {
+void Sender::on_credit(Bytes granted, Time now) {
     if (!parameters_.credits || granted <= granted_) return;
-    allowance_->granted(static_cast<std::int64_t>(granted - std::exchange(granted_, granted)), now);
+    allowance_->granted(granted - std::exchange(granted_, granted), now);
 }
 
 std::uint8_t Sender::next_lb() {
@@ -101,9 +101,9 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std::uin
     }
     for (std::uint32_t psn = base_; psn != base_ + moved; ++psn) {
         Sent& frame = at(psn);
-        ASSERT(frame.payload != nullptr && unfinished >= kDataHeaderBytes + frame.message.size);
-        unfinished -= kDataHeaderBytes + frame.message.size;
-        delivered += frame.message.size;
+        ASSERT(frame.payload != nullptr && unfinished >= frame.message.frame_bytes());
+        unfinished -= frame.message.frame_bytes();
+        delivered += Bytes(frame.message.size);
         Payloads::drop(frame);
     }
     if (again_ && ((ack_psn - recover_) & kPsnMask) < kHalf) again_ = false;
@@ -116,7 +116,7 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std::uin
     retries_ = 0;
     rto_ = estimate();
     timer = left > 0 ? now + rto_ : kNever;
-    ASSERT(in_flight() == left && (left > 0 || unfinished == 0));
+    ASSERT(in_flight() == left && (left > 0 || unfinished == Bytes()));
     return true;
 }
 
@@ -245,7 +245,7 @@ void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time n
     frame.sent_at = now;
     ++retransmitted;
     const bool without = parameters_.credits && allowance_->exceeds();
-    if (allowance_) allowance_->sent(slot(psn), kDataHeaderBytes + frame.message.size, now, true);
+    if (allowance_) allowance_->sent(slot(psn), frame.message.frame_bytes(), now, true);
     const auto flags =
         static_cast<std::uint8_t>(kRetransmission | (ack_now ? kAckNow : 0) | (without ? kWithoutCredit : 0));
     FrameHandle made = writer_.frame(actions.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload);

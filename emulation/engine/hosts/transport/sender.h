@@ -34,8 +34,8 @@ struct TransportParameters {
     bool adaptive = false;          // frames leave congested paths
     Templates templates;
     // Creates the congestion control of a connection; none: only `window` bounds the frames in flight.
-    std::function<std::unique_ptr<CongestionControl>()> congestion;
-    std::int64_t frame_bytes = 0;               // size of the largest frame, for congestion control
+    std::function<std::unique_ptr<CongestionControl>()> congestion{};
+    Bytes frame_bytes{};                        // size of the largest frame, for congestion control
     std::optional<CreditParameters> credits{};  // receivers grant credits to `congestion`
     bool go_back = false;  // after a loss, retransmit all frames from the lost frame on; single path
     bool lossy = false;    // full queues drop frames, so a loss does not show that a path has failed
@@ -74,7 +74,7 @@ class Sender {
     // Take the report that this frame is missing: it and all later frames in flight are lost.
     void go_back(std::uint32_t psn, Time now);
     // Take a grant; `granted`: cumulative bytes.
-    void on_credit(std::uint64_t granted, Time now);
+    void on_credit(Bytes granted, Time now);
 
     // Send the next frame; has_room must be true. `last`: no other frame is ready.
     virtual void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
@@ -98,9 +98,9 @@ class Sender {
     Time timer = kNever;  // time at which on_timeout is due
     Time rtt{}, rttvar{};
     std::uint64_t sent = 0, retransmitted = 0, acks = 0, trimmed = 0;
-    std::uint64_t backlog = 0;                // bytes that are ready to be sent, for credits
-    std::uint64_t unfinished = 0;             // bytes sent and not yet cumulatively acknowledged
-    std::uint64_t delivered = 0;              // bytes of payload that are cumulatively acknowledged
+    Bytes backlog{};                          // bytes that are ready to be sent, for credits
+    Bytes unfinished{};                       // bytes sent and not yet cumulatively acknowledged
+    Bytes delivered{};                        // bytes of payload that are cumulatively acknowledged
     std::optional<std::uint32_t> failed_psn;  // oldest frame of a connection given up
 
    protected:
@@ -138,8 +138,8 @@ class Sender {
 
     DataWriter writer_;
     Payloads& payloads_;
-    std::uint64_t granted_ = 0;  // cumulative bytes
-    std::vector<Sent> frames_;   // by the low bits of the PSN; the size is a power of two
+    Bytes granted_{};           // cumulative bytes
+    std::vector<Sent> frames_;  // by the low bits of the PSN; the size is a power of two
 };
 
 }  // namespace railyard

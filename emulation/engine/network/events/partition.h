@@ -131,7 +131,7 @@ struct alignas(64) Partition {
     Time end = kNoEnd;                                    // of the window; kNoEnd outside of windows
     std::int64_t network_events = 0, waiting_frames = 0;  // events of kind Wake and Arrive; frames in queues
     std::uint64_t without_link = 0, hops = 0, failed = 0;
-    std::vector<std::uint64_t> bins;
+    std::vector<Bytes> bins;  // bytes delivered to hosts
     Outputs out, egress_out;
     std::size_t consulting = 0;                          // nested calls of applications
     std::vector<std::shared_ptr<Application>> replaced;  // applications replaced during these calls

@@ -14,12 +14,12 @@ Channel::Channel(const LinkConfig& given, std::string called)
         throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) +
                                     " bit/s; it must be positive");
     if (config.delay < Time()) throw std::invalid_argument("link " + name + ": the delay is negative");
-    if (config.credit_bytes < 0 || config.queue_bytes < 0)
+    if (config.credit_bytes < Bytes() || config.queue_bytes < Bytes())
         throw std::invalid_argument("link " + name + ": a buffer is negative");
     if (config.scheduler == Scheduler::Deficit)
         for (std::size_t vl = 0; vl < kVls; ++vl)
-            if (const auto quantum = config.quanta[vl]; quantum <= 0)
-                throw std::invalid_argument("link " + name + ": a quantum of " + std::to_string(quantum) +
+            if (const auto quantum = config.quanta[vl]; quantum <= Bytes())
+                throw std::invalid_argument("link " + name + ": a quantum of " + to_string(quantum) +
                                             " bytes for VL " + std::to_string(vl) + "; it must be positive");
     for (LaneState& lane : lanes) lane.credits = config.credit_bytes;
     if (config.policy && config.policy->trims())
@@ -29,19 +29,10 @@ Channel::Channel(const LinkConfig& given, std::string called)
     pausing = true;
 }
 
-Time Channel::serialisation(std::uint32_t bytes) const {
-    constexpr std::uint64_t kBits = 8 * 1'000'000'000'000ULL;  // bits of a byte times picoseconds of a second
-    const auto rate = static_cast<std::uint64_t>(rate_bps);
-    if (bytes <= 1'000'000 && rate < std::uint64_t{1} << 62)
-        return static_cast<Time>((bytes * kBits + rate - 1) / rate);
-    return Time(static_cast<std::int64_t>((static_cast<unsigned __int128>(bytes) * kBits + rate - 1) / rate));
-}
-
 void Channel::check_fits(const Frame& frame) const {
-    if (frame.length > config.credit_bytes)
+    if (frame.size() > config.credit_bytes)
         throw std::runtime_error("link " + name + ": a frame of " + std::to_string(frame.length) +
-                                 " bytes never fits its receive buffer of " +
-                                 std::to_string(config.credit_bytes) +
+                                 " bytes never fits its receive buffer of " + to_string(config.credit_bytes) +
                                  " bytes; raise credit_bytes or lower the payload");
 }
 
@@ -50,7 +41,7 @@ void Channel::check_fits(const Frame& frame) const {
 bool Channel::cut(Frame& frame) {
     if (!config.policy || !config.policy->queues[frame.lane()].trims || frame.pending) return false;
     const Lane lane = config.policy->trimmed[frame.lane().value() % 2];
-    if (!config.policy->admits(lane, lanes[lane].queued, lanes[lane].queue.size(), 0) || !trim(frame))
+    if (!config.policy->admits(lane, lanes[lane].queued, lanes[lane].queue.size(), Bytes()) || !trim(frame))
         return false;
     frame.set_lane(lane);
     ++losses.trimmed;
@@ -70,9 +61,9 @@ bool Channel::put(FrameHandle& frame) {
         return false;
     }
     const Lane lane = frame->lane();
-    lanes[lane].queued += frame->length;
+    lanes[lane].queued += frame->size();
     lanes[lane].queue.push_back(std::move(frame));
-    load.max_queued_bytes = std::max(load.max_queued_bytes, static_cast<std::uint64_t>(lanes[lane].queued));
+    load.max_queued_bytes = std::max(load.max_queued_bytes, lanes[lane].queued);
     ready |= bit(lane);
     ++waiting;
     return true;
@@ -83,11 +74,11 @@ bool Channel::passes(const Frame& frame, Time now) {
     if (pausing && (!pauses->frames.empty() || pauses->stops(frame.lane()))) return false;
     if (lossless()) {
         collect(now);
-        if (lanes[frame.lane()].credits < frame.length) return false;
+        if (lanes[frame.lane()].credits < frame.size()) return false;
     } else if (!admits(frame)) {
         return false;
     }
-    load.max_queued_bytes = std::max<std::uint64_t>(load.max_queued_bytes, frame.length);
+    load.max_queued_bytes = std::max<Bytes>(load.max_queued_bytes, frame.size());
     return true;
 }
 
@@ -95,8 +86,8 @@ FrameHandle Channel::take(Lane lane) {
     ASSERT(has(lane) && waiting > 0);
     FrameHandle frame = lanes[lane].queue.pop_front();
     ASSERT(frame->lane() == lane);
-    lanes[lane].queued -= frame->length;
-    ASSERT(lanes[lane].queued >= 0 && (lanes[lane].queued == 0 || !lanes[lane].queue.empty()));
+    lanes[lane].queued -= frame->size();
+    ASSERT(lanes[lane].queued >= Bytes() && (lanes[lane].queued == Bytes() || !lanes[lane].queue.empty()));
     if (lanes[lane].queue.empty()) ready &= ~bit(lane);
     --waiting;
     return frame;
@@ -105,7 +96,7 @@ FrameHandle Channel::take(Lane lane) {
 void Channel::put_back(FrameHandle frame) {
     const Lane lane = frame->lane();
     ASSERT(lane.value() < kVls);
-    lanes[lane].queued += frame->length;
+    lanes[lane].queued += frame->size();
     lanes[lane].queue.push_front(std::move(frame));
     ready |= bit(lane);
     ++waiting;
@@ -147,7 +138,7 @@ std::optional<Lane> Channel::next_by_deficit() {
     for (;; turn_ = (turn_ + 1) % kVls, started_ = false) {
         if ((left >> turn_ & 1u) == 0) continue;
         if (!std::exchange(started_, true)) deficits_[turn_] += config.quanta[turn_];
-        if (deficits_[turn_] >= lanes[turn_].queue.front()->length) return Lane(turn_);
+        if (deficits_[turn_] >= lanes[turn_].queue.front()->size()) return Lane(turn_);
     }
 }
 
@@ -155,18 +146,18 @@ Time Channel::send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to) {
     if (config.scheduler != Scheduler::Strict) {
         if (config.scheduler == Scheduler::RoundRobin) turn_ = (lane.value() + 1u) % kVls;
         // An empty queue loses its deficit.
-        deficits_[lane] = has(lane) ? deficits_[lane] - frame->length : 0;
+        deficits_[lane] = has(lane) ? deficits_[lane] - frame->size() : Bytes();
     }
     if (header_lanes_ != 0) headers_ = (header_lanes_ & bit(lane)) != 0 ? headers_ + 1 : 0;
     ASSERT(up && now >= busy_until);  // transmissions do not overlap
-    busy_until = now + serialisation(frame->length);
+    busy_until = now + serialisation(frame->size());
     ASSERT(busy_until >= now);
     load.busy += busy_until - now;
-    load.bytes += frame->length;
+    load.bytes += frame->size();
     lanes[lane].sent += 1;
     if (lossless()) {
-        ASSERT_ALWAYS(lanes[lane].credits >= frame->length);
-        lanes[lane].credits -= frame->length;
+        ASSERT_ALWAYS(lanes[lane].credits >= frame->size());
+        lanes[lane].credits -= frame->size();
     }
     Flying flight{busy_until + config.delay, std::move(frame)};
     if (instrumented) [[unlikely]]

@@ -24,10 +24,10 @@ enum class Scheduler : int { Strict, RoundRobin, Deficit };
 struct LinkConfig {
     std::int64_t rate_bps = 0;
     Time delay{};
-    std::int64_t credit_bytes = 0;       // receive buffer of a VL; 0: no credits, drop-tail
-    std::int64_t queue_bytes = 1 << 20;  // drop-tail limit of a VL
+    Bytes credit_bytes{};        // receive buffer of a VL; 0: no credits, drop-tail
+    Bytes queue_bytes{1 << 20};  // drop-tail limit of a VL
     Scheduler scheduler = Scheduler::Strict;
-    ByLane<std::int64_t> quanta{};  // Deficit: bytes of a VL in a round
+    ByLane<Bytes> quanta{};  // Deficit: bytes of a VL in a round
     // For a link without credits: limits by VL that replace queue_bytes; null: none.
     std::shared_ptr<const QueuePolicy> policy = nullptr;
 };
@@ -43,7 +43,7 @@ struct Impairment {
 // Load so far: time and bytes of all frames sent, and the longest queue of a VL.
 struct ChannelLoad {
     Time busy{};
-    std::uint64_t bytes = 0, max_queued_bytes = 0;
+    Bytes bytes{}, max_queued_bytes{};
 };
 
 // Numbers of frames that did not arrive.
@@ -65,9 +65,9 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
    public:
     Channel(const LinkConfig& given, std::string called);  // invalid_argument names the wrong value
 
-    [[nodiscard]] bool lossless() const { return config.credit_bytes > 0; }
-    // Transmission time of a frame in ps, rounded up so that no link exceeds its rate.
-    [[nodiscard]] Time serialisation(std::uint32_t bytes) const;
+    [[nodiscard]] bool lossless() const { return config.credit_bytes > Bytes(); }
+    // Return the transmission time of a frame.
+    [[nodiscard]] Time serialisation(Bytes bytes) const { return transmission_time(bytes, rate_bps); }
 
     // Enqueue a frame, trimmed if necessary. If it is refused, count it in `losses`, leave it with the caller
     // and return false. runtime_error if it is larger than the receive buffer.
@@ -77,8 +77,8 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     [[nodiscard]] bool admits(const Frame& frame) const {
         const LaneState& lane = lanes[frame.lane()];
         return lossless() || (config.policy ? config.policy->admits(frame.lane(), lane.queued,
-                                                                    lane.queue.size(), frame.length)
-                                            : lane.queued + frame.length <= config.queue_bytes);
+                                                                    lane.queue.size(), frame.size())
+                                            : lane.queued + frame.size() <= config.queue_bytes);
     }
     // Return true if a frame may be sent at once, without queueing; `load` then counts it as if it had been
     // queued. Collects returned credits.
@@ -102,7 +102,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     // Credits on their way back to the sender.
     struct Returning {
         Time time{};
-        std::uint32_t bytes = 0;
+        FrameBytes bytes{};
         Lane lane;
     };
     // Make the credits available that have returned by `now`.
@@ -150,7 +150,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     // State of a lane: bytes queued, bytes of credit, bytes held in the receive buffer; frames sent.
     struct alignas(64) LaneState {
         Ring<FrameHandle> queue;
-        std::int64_t queued = 0, credits = 0, held = 0;
+        Bytes queued{}, credits{}, held{};
         std::uint64_t sent = 0;
     };
     ByLane<LaneState> lanes;
@@ -163,7 +163,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     [[nodiscard]] bool has(Lane lane) const { return (ready & bit(lane)) != 0; }
     bool able(Lane lane) {
         if (pausing && pauses->stops(lane)) return false;
-        return lanes[lane].credits >= lanes[lane].queue.front()->length || !lossless();
+        return lanes[lane].credits >= lanes[lane].queue.front()->size() || !lossless();
     }
     std::optional<Lane> highest(unsigned mask);
     std::optional<Lane> next_in_turn();
@@ -180,7 +180,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Direction direction_ = Direction::Forward;  // for `recent_`
     std::size_t turn_ = 0;                      // lane whose turn it is in round robin
     bool started_ = false;                      // the quantum of this turn has been added
-    ByLane<std::int64_t> deficits_{};
+    ByLane<Bytes> deficits_{};
     unsigned header_lanes_ = 0;  // VLs of trimmed frames, a bit each; 0 unless a queue trims
     unsigned headers_ = 0;       // frames of header_lanes_ sent since the last frame of another VL
 };

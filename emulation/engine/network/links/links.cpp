@@ -123,7 +123,8 @@ void Links::plug(Index<Link> link) {
         if (present) {
             const Channel& other = channels_[present];
             Channel& before = channels_[channel_of(other.link, opposite(other.direction))];
-            for (std::size_t v = 0; v < kVls; ++v) in.lanes[v].held += std::exchange(before.lanes[v].held, 0);
+            for (std::size_t v = 0; v < kVls; ++v)
+                in.lanes[v].held += std::exchange(before.lanes[v].held, Bytes());
             in.returning.clear();
             for (; !before.returning.empty(); before.returning.pop_front()) {
                 const Channel::Returning& credit = before.returning.front();

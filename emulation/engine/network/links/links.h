@@ -22,7 +22,7 @@ struct Link {
 
 // Bytes waiting to be sent on a channel, over all VLs. `paused`: the other end has paused at least one VL.
 struct QueueDepth {
-    std::int64_t bytes = 0;
+    Bytes bytes{};
     bool paused = false;
 };
 
@@ -97,7 +97,7 @@ class Links {
     }
 
     // Return the bytes waiting on a direction, by the VL number of users.
-    [[nodiscard]] std::vector<std::int64_t> queued_by_vl(Index<Link> link, Direction direction) const;
+    [[nodiscard]] std::vector<Bytes> queued_by_vl(Index<Link> link, Direction direction) const;
     // Return the state of all links; load counts from the previous sample.
     LinkSample sample(Time now);
     // Return the queue depth of both directions of each link, in turn.

@@ -41,7 +41,7 @@ std::optional<PauseOrder> pause_order(const Frame& frame) {
     return order;
 }
 
-bool Pauses::take(Lane lane, std::int64_t bytes) {
+bool Pauses::take(Lane lane, Bytes bytes) {
     const std::size_t at = class_of(lane);
     if (held_[at] + bytes > policy_.xoff + policy_.headroom) {
         ++overruns;
@@ -56,10 +56,10 @@ bool Pauses::take(Lane lane, std::int64_t bytes) {
     return true;
 }
 
-void Pauses::free(Lane lane, std::int64_t bytes) {
+void Pauses::free(Lane lane, Bytes bytes) {
     const std::size_t at = class_of(lane);
     held_[at] -= bytes;
-    ASSERT(held_[at] >= 0);
+    ASSERT(held_[at] >= Bytes());
     const auto bit = static_cast<std::uint8_t>(1u << at);
     if (held_[at] <= policy_.xon && (asked_ & bit) != 0) {
         asked_ = static_cast<std::uint8_t>(asked_ & ~bit);

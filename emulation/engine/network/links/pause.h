@@ -15,9 +15,9 @@ namespace railyard {
 constexpr std::size_t kClasses = 8;
 
 struct PausePolicy {
-    std::int64_t xoff = 0, xon = 0, headroom = 0;  // bytes of a class in the receive buffer
-    Time watchdog{}, restore{};  // longest pause (0: unlimited), and time after it without pauses
-    std::uint32_t lanes = 0;     // lanes that may be paused, a bit each
+    Bytes xoff{}, xon{}, headroom{};  // of a class in the receive buffer
+    Time watchdog{}, restore{};       // longest pause (0: unlimited), and time after it without pauses
+    std::uint32_t lanes = 0;          // lanes that may be paused, a bit each
 };
 
 // Classes that a pause frame stops, and classes that it resumes, as bit masks.
@@ -38,8 +38,8 @@ class Pauses {
 
     // Receiving end: reserve buffer for a frame; return false, and count an overrun, if it has no room.
     // After take() and free(), due() returns the pause frame to send back, if any.
-    bool take(Lane lane, std::int64_t bytes);
-    void free(Lane lane, std::int64_t bytes);
+    bool take(Lane lane, Bytes bytes);
+    void free(Lane lane, Bytes bytes);
     std::optional<PauseOrder> due();
     // Classes that the receiving end has asked the sender to stop.
     [[nodiscard]] std::uint8_t asked() const { return asked_; }
@@ -61,7 +61,7 @@ class Pauses {
 
    private:
     PausePolicy policy_;
-    std::array<std::int64_t, kClasses> held_{};
+    std::array<Bytes, kClasses> held_{};
     std::uint8_t asked_ = 0;    // classes that the receiving end has asked to stop
     std::uint8_t change_ = 0;   // classes with a change of asked_ that no pause frame has reported
     std::uint8_t stopped_ = 0;  // classes stopped at the sending end

@@ -21,7 +21,7 @@ constexpr unsigned kHeadersPerData = 10;
 struct QueuePolicy {
     // Limits of a VL's queue; 0: none. `trims`: a data frame that finds no room is trimmed, not dropped.
     struct Queue {
-        std::int64_t bytes = 0;
+        Bytes bytes{};
         std::int64_t frames = 0;
         bool trims = false;
     };
@@ -32,9 +32,9 @@ struct QueuePolicy {
     [[nodiscard]] bool trims() const {
         return std::ranges::any_of(queues, [](const Queue& queue) { return queue.trims; });
     }
-    [[nodiscard]] bool admits(Lane lane, std::int64_t bytes, std::size_t frames, std::int64_t more) const {
+    [[nodiscard]] bool admits(Lane lane, Bytes bytes, std::size_t frames, Bytes more) const {
         const Queue& queue = queues[lane];
-        return (queue.bytes == 0 || bytes + more <= queue.bytes) &&
+        return (queue.bytes == Bytes() || bytes + more <= queue.bytes) &&
                (queue.frames == 0 || static_cast<std::int64_t>(frames) < queue.frames);
     }
 };

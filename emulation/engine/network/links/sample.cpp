@@ -23,7 +23,7 @@ char share(Quantity part, Quantity whole) {
 // Return the fill of a channel's queues as a byte. With credits: all waiting bytes as a share of a VL's
 // receive buffer. Without credits: the largest share of a queue's limit, or of the bytes at which priority
 // flow control pauses.
-char queue_share(const Channel& c, std::int64_t waiting) {
+char queue_share(const Channel& c, Bytes waiting) {
     if (c.lossless()) return share(waiting, c.config.credit_bytes);
     if (!c.config.policy) return share(waiting, c.config.queue_bytes);
     const QueuePolicy& policy = *c.config.policy;
@@ -87,9 +87,9 @@ std::vector<QueueDepth> Links::queue_depths() const {
     return result;
 }
 
-std::vector<std::int64_t> Links::queued_by_vl(Index<Link> link, Direction direction) const {
+std::vector<Bytes> Links::queued_by_vl(Index<Link> link, Direction direction) const {
     const Channel& c = channels_[channel_of(link, direction)];
-    std::vector<std::int64_t> result(lanes.vls().size());
+    std::vector<Bytes> result(lanes.vls().size());
     for (std::size_t lane = 0; lane < lanes.vls().size(); ++lane)
         result[static_cast<std::size_t>(lanes.vls()[lane].value())] = c.lanes[lane].queued;
     return result;

@@ -35,10 +35,10 @@ std::array<std::uint8_t, kBytes> header(const nb::bytes& bytes) {
 }
 
 // First credit in bytes and rate of all grants in bit/s.
-CreditParameters credits_of(const std::pair<std::int64_t, std::int64_t>& given) {
+CreditParameters credits_of(const std::pair<Bytes, std::int64_t>& given) {
     const auto& [first, rate] = given;
-    if (first < 1 || rate < 1)
-        throw std::invalid_argument("the first credit is " + std::to_string(first) +
+    if (first < Bytes(1) || rate < 1)
+        throw std::invalid_argument("the first credit is " + to_string(first) +
                                     " bytes and the rate of credits " + std::to_string(rate) +
                                     " bit/s; give positive values");
     return {first, rate};
@@ -73,7 +73,10 @@ std::optional<Reduction> reduction_from(const std::optional<ReductionTuple>& giv
     if (rate == 0)
         throw std::invalid_argument(
             "the reduction has a rate of 0 bit/s; give a positive rate, or None for no limit");
-    return Reduction{ccu, rate, sram, percent};
+    Reduction out{.ccu = ccu, .core_percent = percent};
+    if (rate) out.rate_bps = static_cast<std::int64_t>(*rate);
+    if (sram) out.sram_bytes = Bytes(*sram);
+    return out;
 }
 
 void make_agent(Agent* self, std::shared_ptr<const Rank> rank, std::shared_ptr<ByteArray> array,
@@ -110,7 +113,7 @@ void bind_transport(nb::module_& m) {
                std::uint32_t first_psn, std::uint16_t first_queue, int level, bool adaptive,
                const nb::bytes& data, const nb::bytes& ack, const nb::object& congestion, bool lossy,
                const std::string& spray, std::uint32_t entropies, std::uint64_t seed,
-               const std::optional<std::pair<std::int64_t, std::int64_t>>& credits, bool go_back) {
+               const std::optional<std::pair<Bytes, std::int64_t>>& credits, bool go_back) {
                 if (window < 1 || window > kMaxWindow)
                     throw std::invalid_argument("the window is " + std::to_string(window) +
                                                 " frames; give 1 to " + std::to_string(kMaxWindow));

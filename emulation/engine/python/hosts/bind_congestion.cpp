@@ -17,7 +17,7 @@ namespace railyard::python {
 
 namespace {
 
-using FactsTuple = std::tuple<Time, std::int64_t, std::int64_t, bool>;
+using FactsTuple = std::tuple<Time, std::int64_t, Bytes, bool>;
 
 PathFacts facts_of(const FactsTuple& given) {
     const auto& [rtt, rate, frame, trims] = given;
@@ -40,7 +40,7 @@ class InPython final : public CongestionControl {
     SendLimits on_nack(const Lost& lost) override { return ask_lost("on_nack", lost); }
     SendLimits on_trim(const Lost& lost) override { return ask_lost("on_trim", lost); }
     SendLimits on_timeout(const Lost& lost) override { return ask_lost("on_timeout", lost); }
-    SendLimits on_credit(Time now, std::int64_t bytes) override { return ask("on_credit", now, bytes); }
+    SendLimits on_credit(Time now, Bytes bytes) override { return ask("on_credit", now, bytes); }
 
    private:
     SendLimits ask_lost(const char* method, const Lost& lost) {
@@ -50,8 +50,8 @@ class InPython final : public CongestionControl {
     SendLimits ask(const char* method, const Values&... values) {
         const nb::gil_scoped_acquire held;
         const nb::object answer = own_.attr(method)(values...);
-        std::pair<std::int64_t, std::int64_t> limits;
-        if (!nb::try_cast(answer, limits) || limits.first < 0 || limits.second < 0)
+        std::pair<Bytes, std::int64_t> limits;
+        if (!nb::try_cast(answer, limits) || limits.first < Bytes() || limits.second < 0)
             throw std::invalid_argument("congestion control " + name_ + ": " + method + " returned " +
                                         nb::cast<std::string>(nb::repr(answer)) +
                                         "; return (window in bytes, rate in bit/s), 0 for no limit");
@@ -97,32 +97,31 @@ void bind_congestion(nb::module_& m) {
         .def("start", [](CongestionControl& c) { return pair_of(c.start()); })
         .def(
             "on_ack",
-            [](CongestionControl& c, Time now, Time rtt, std::int64_t acked, std::int64_t marked,
-               std::int64_t under_way) { return pair_of(c.on_ack({now, rtt, acked, marked, under_way})); },
+            [](CongestionControl& c, Time now, Time rtt, Bytes acked, Bytes marked, Bytes under_way) {
+                return pair_of(c.on_ack({now, rtt, acked, marked, under_way}));
+            },
             nb::arg("now"), nb::arg("rtt"), nb::arg("acked"), nb::arg("marked"), nb::arg("under_way"))
         .def(
             "on_nack",
-            [](CongestionControl& c, Time now, std::int64_t lost, std::int64_t under_way) {
+            [](CongestionControl& c, Time now, Bytes lost, Bytes under_way) {
                 return pair_of(c.on_nack({now, lost, under_way}));
             },
             nb::arg("now"), nb::arg("lost"), nb::arg("under_way"))
         .def(
             "on_trim",
-            [](CongestionControl& c, Time now, std::int64_t lost, std::int64_t under_way) {
+            [](CongestionControl& c, Time now, Bytes lost, Bytes under_way) {
                 return pair_of(c.on_trim({now, lost, under_way}));
             },
             nb::arg("now"), nb::arg("lost"), nb::arg("under_way"))
         .def(
             "on_timeout",
-            [](CongestionControl& c, Time now, std::int64_t lost, std::int64_t under_way) {
+            [](CongestionControl& c, Time now, Bytes lost, Bytes under_way) {
                 return pair_of(c.on_timeout({now, lost, under_way}));
             },
             nb::arg("now"), nb::arg("lost"), nb::arg("under_way"))
         .def(
             "on_credit",
-            [](CongestionControl& c, Time now, std::int64_t granted) {
-                return pair_of(c.on_credit(now, granted));
-            },
+            [](CongestionControl& c, Time now, Bytes granted) { return pair_of(c.on_credit(now, granted)); },
             nb::arg("now"), nb::arg("granted"));
     m.def(
         "congestion_control", [](const nb::object& given) { return chosen_congestion(given).make(); },

@@ -20,8 +20,8 @@ namespace railyard::python {
 
 namespace {
 
-LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
-                       const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta,
+LinkConfig link_config(std::int64_t rate, Time delay, Bytes credit, Bytes queue,
+                       const std::string& scheduler, const std::optional<std::vector<Bytes>>& quanta,
                        std::shared_ptr<const QueuePolicy> policy = nullptr) {
     static const char* const kNames[] = {"strict", "round-robin", "deficit"};
     LinkConfig config{rate, delay, credit, queue};
@@ -31,7 +31,7 @@ LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::
                                     " is unknown; use strict, round-robin or deficit");
     config.policy = std::move(policy);
     config.scheduler = static_cast<Scheduler>(name - std::begin(kNames));
-    config.quanta.fill(4096);
+    config.quanta.fill(Bytes(4096));
     if (quanta && quanta->size() != kPriorities)
         throw std::invalid_argument("there are " + std::to_string(quanta->size()) +
                                     " quanta; give one for each of the " + std::to_string(kPriorities) +
@@ -60,10 +60,10 @@ void bind_queue_policy(nb::module_& m) {
         "        pauses. `lanes` has a bit for each lane that may be paused.")
         .def(
             "__init__",
-            [](QueuePolicy* self, const std::vector<std::tuple<std::int64_t, std::int64_t, bool>>& queues,
+            [](QueuePolicy* self, const std::vector<std::tuple<Bytes, std::int64_t, bool>>& queues,
                const std::vector<std::uint8_t>& trimmed,
                const std::optional<
-                   std::tuple<std::int64_t, std::int64_t, std::int64_t, Time, Time, std::uint32_t>>& pauses) {
+                   std::tuple<Bytes, Bytes, Bytes, Time, Time, std::uint32_t>>& pauses) {
                 if (queues.size() != kVls || trimmed.size() != 2 || std::max(trimmed[0], trimmed[1]) >= kVls)
                     throw std::invalid_argument("a queue policy needs " + std::to_string(kVls) +
                                                 " queues and, for trimmed frames, 2 lanes below " +
@@ -78,7 +78,7 @@ void bind_queue_policy(nb::module_& m) {
                 self->trimmed = {Lane(trimmed[0]), Lane(trimmed[1])};
                 if (!pauses) return;
                 const auto& [xoff, xon, headroom, watchdog, restore, lanes] = *pauses;
-                if (xon < 0 || xon > xoff || headroom < 0 || watchdog < Time() || restore < Time())
+                if (xon < Bytes() || xon > xoff || headroom < Bytes() || watchdog < Time() || restore < Time())
                     throw std::invalid_argument(
                         "priority flow control has negative bytes or times, or XON above XOFF; give values "
                         "of at least 0, and XON up to XOFF");
@@ -91,8 +91,8 @@ void bind_connections(nb::class_<Network, SwitchSet>& c) {
     c.def(
          "connect",
          [](Network& n, Index<Switch> a, int pa, Index<Switch> b, int pb, std::int64_t rate, Time delay,
-            std::int64_t credit, std::int64_t queue, const std::string& scheduler,
-            const std::optional<std::vector<std::int64_t>>& quanta, bool plugged,
+            Bytes credit, Bytes queue, const std::string& scheduler,
+            const std::optional<std::vector<Bytes>>& quanta, bool plugged,
             std::shared_ptr<const QueuePolicy> policy, std::shared_ptr<const QueuePolicy> back) {
              const LinkConfig config =
                  link_config(rate, delay, credit, queue, scheduler, quanta, std::move(policy));
@@ -119,9 +119,9 @@ void bind_connections(nb::class_<Network, SwitchSet>& c) {
          "link that is not `plugged` is down, and its ports keep the link they have.")
         .def(
             "attach_host",
-            [](Network& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, std::int64_t credit,
-               std::int64_t queue, const std::string& scheduler,
-               const std::optional<std::vector<std::int64_t>>& quanta,
+            [](Network& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, Bytes credit,
+               Bytes queue, const std::string& scheduler,
+               const std::optional<std::vector<Bytes>>& quanta,
                std::shared_ptr<const QueuePolicy> policy) {
                 return n.attach_host({sw, port_of(port)}, link_config(rate, delay, credit, queue, scheduler,
                                                                       quanta, std::move(policy)));

@@ -73,13 +73,13 @@ void bind_measurements(nb::class_<Network, SwitchSet>& c) {
             "queue_depths",
             [](const Network& n) {
                 const std::vector<QueueDepth> depths = n.queue_depths();
-                std::vector<std::int64_t> bytes;
+                std::vector<Bytes> bytes;
                 std::vector<std::uint8_t> paused;
                 for (const QueueDepth& depth : depths) {
                     bytes.push_back(depth.bytes);
                     paused.push_back(depth.paused ? 1 : 0);
                 }
-                return nb::make_tuple(nb::bytes(bytes.data(), bytes.size() * sizeof(std::int64_t)),
+                return nb::make_tuple(nb::bytes(bytes.data(), bytes.size() * sizeof(Bytes)),
                                       nb::bytes(paused.data(), paused.size()));
             },
             nb::sig("def queue_depths(self) -> tuple[bytes, bytes]"),

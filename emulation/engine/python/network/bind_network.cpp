@@ -179,7 +179,7 @@ void bind_deliveries(nb::class_<Network, SwitchSet>& c) {
             "delivered_bytes",
             [](Network& n) {
                 const auto& bins = n.delivered_bins();
-                return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0});
+                return std::accumulate(bins.begin(), bins.end(), Bytes());
             },
             "Return the sum of delivered_bins().");
 }

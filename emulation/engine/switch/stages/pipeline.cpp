@@ -23,7 +23,7 @@ LookupResult Pipeline::after_hit(FrameState& state, Table& table, LookupResult r
             const Index<Calculation> selector = p.profiles[spec.profile].selector;
             return Calculations(state).calculate(p.calculations[selector]);
         });
-    state.owner->revived |= table.count(result.entry, state.ingress_length, state.now);
+    state.owner->revived |= table.count(result.entry, CountedBytes(state.ingress_length), state.now);
     Meter* const m = spec.meter ? table.meter(result.entry) : nullptr;
     if (m == nullptr) return result;
     const MeterSpec& meter = p.meters[spec.meter];
@@ -100,7 +100,7 @@ void Pipeline::execute(Place at) {
     OP(LogicalNot) v[i->dst] = (v[i->a] == 0) & i->mask; NEXT;
     OP(Other) operate(state_, *i); NEXT;
 
-    OP(Count) state_.owner->counters[i->a].add(v[i->b], state_.ingress_length); NEXT;
+    OP(Count) state_.owner->counters[i->a].add(v[i->b], CountedBytes(state_.ingress_length)); NEXT;
     OP(Apply) {
         const Continuation& then = apply(i->a, i->b);
         back = code + then.next;

@@ -30,7 +30,7 @@ struct TranslatedProgram {
     static void operate(FrameState& t, Place place) { Pipeline::operate(t, t.program.code[place]); }
     static void use_rounds(FrameState& t, unsigned count) { t.use_rounds(count); }
     static void count(FrameState& t, std::size_t counter, std::uint64_t index) {
-        t.owner->counters[counter].add(index, t.ingress_length);
+        t.owner->counters[counter].add(index, CountedBytes(t.ingress_length));
     }
     static void drop(std::uint64_t& egress_spec, std::uint64_t& multicast) {
         egress_spec = kDropPort;

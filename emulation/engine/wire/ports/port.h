@@ -26,8 +26,8 @@ namespace railyard::wire {
 
 // Counters of a port. Frames are counted unless the name says bytes.
 struct WireStats {
-    std::uint64_t received = 0, received_bytes = 0;
-    std::uint64_t sent = 0, sent_bytes = 0;
+    std::uint64_t received = 0, sent = 0;
+    Bytes received_bytes{}, sent_bytes{};
     std::uint64_t missed = 0;        // lost at a full receive ring
     std::uint64_t too_long = 0;      // received or to be sent, longer than the MTU
     std::uint64_t refused_down = 0;  // to be sent while the port was down

@@ -20,7 +20,7 @@
 
 namespace railyard {
 
-// How GoogleTest shows an amount.
+// Show an amount in the messages of GoogleTest.
 template <typename Kind, typename T>
 void PrintTo(Amount<Kind, T> amount, std::ostream* out) {
     *out << amount.value();

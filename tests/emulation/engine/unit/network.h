@@ -54,7 +54,7 @@ inline const std::shared_ptr<const Program>& wire() {
     return kWire;
 }
 
-inline LinkConfig link_config(Time delay = Time(), std::int64_t credits = 0) {
+inline LinkConfig link_config(Time delay = Time(), Bytes credits = Bytes()) {
     LinkConfig config;
     config.rate_bps = kByteAPicosecond;
     config.delay = delay;

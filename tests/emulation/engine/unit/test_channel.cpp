@@ -12,12 +12,12 @@ constexpr std::int64_t kGbps = 1'000'000'000;
 
 struct Link1 : testing::Test {
     FramePool pool;
-    static LinkConfig config(std::int64_t credits = 0) {
+    static LinkConfig config(Bytes credits = Bytes()) {
         LinkConfig config;
         config.rate_bps = 8 * kGbps;  // a byte a nanosecond
         config.delay = Time(5000);
         config.credit_bytes = credits;
-        config.queue_bytes = 1000;
+        config.queue_bytes = Bytes(1000);
         return config;
     }
     FrameHandle frame(std::size_t bytes, std::uint8_t vl = 0) {
@@ -45,7 +45,7 @@ TEST_F(Link1, RefusesARateDelayOrBufferThatCannotBe) {
         LinkConfig wrong = config();
         if (change == "rate") wrong.rate_bps = 0;
         if (change == "delay") wrong.delay = Time(-1);
-        if (change == "buffer") wrong.credit_bytes = -1;
+        if (change == "buffer") wrong.credit_bytes = Bytes(-1);
         try {
             const Channel channel(wrong, "a-b");
             FAIL() << change;
@@ -58,10 +58,10 @@ TEST_F(Link1, RefusesARateDelayOrBufferThatCannotBe) {
 TEST_F(Link1, ADeficitSchedulerNeedsAQuantumForEachVl) {
     LinkConfig wrong = config();
     wrong.scheduler = Scheduler::Deficit;
-    wrong.quanta.fill(100);
-    wrong.quanta[7] = 0;
+    wrong.quanta.fill(Bytes(100));
+    wrong.quanta[7] = Bytes(0);
     EXPECT_THROW(Channel(wrong, "x"), std::invalid_argument);
-    wrong.quanta[7] = 1;
+    wrong.quanta[7] = Bytes(1);
     EXPECT_NO_THROW(Channel(wrong, "x"));
 }
 
@@ -69,15 +69,15 @@ TEST_F(Link1, SerialisationIsRoundedUp) {
     LinkConfig odd = config();
     odd.rate_bps = 3;
     const Channel channel(odd, "x");
-    EXPECT_EQ(channel.serialisation(1), Time(2'666'666'666'667));
-    EXPECT_EQ(channel.serialisation(3), Time(8'000'000'000'000));
-    EXPECT_EQ(Channel(config(), "x").serialisation(1500), Time(1'500'000));
+    EXPECT_EQ(channel.serialisation(Bytes(1)), Time(2'666'666'666'667));
+    EXPECT_EQ(channel.serialisation(Bytes(3)), Time(8'000'000'000'000));
+    EXPECT_EQ(Channel(config(), "x").serialisation(Bytes(1500)), Time(1'500'000));
 }
 
 TEST_F(Link1, SerialisationOfHugeFramesDoesNotOverflow) {
     LinkConfig slow = config();
     slow.rate_bps = 8'000'000;
-    EXPECT_EQ(Channel(slow, "x").serialisation(4'000'000'000U), 4'000'000'000 * kMicrosecond);
+    EXPECT_EQ(Channel(slow, "x").serialisation(Bytes(4'000'000'000U)), 4'000'000'000 * kMicrosecond);
 }
 
 TEST_F(Link1, AFrameArrivesAfterSerialisationAndDelay) {
@@ -86,7 +86,7 @@ TEST_F(Link1, AFrameArrivesAfterSerialisationAndDelay) {
     EXPECT_EQ(channel.flying.front().arrival, Time(106'000));
     EXPECT_EQ(channel.busy_until, Time(101'000));
     EXPECT_EQ(channel.load.busy, Time(100'000));
-    EXPECT_EQ(channel.load.bytes, 100U);
+    EXPECT_EQ(channel.load.bytes, Bytes(100));
     EXPECT_EQ(channel.lanes[0].sent, 1U);
 }
 
@@ -98,7 +98,7 @@ TEST_F(Link1, ADropTailQueueRefusesWhatDoesNotFit) {
     EXPECT_TRUE(put(channel, 1000, 3));  // each VL has its own
     EXPECT_EQ(channel.losses.refused_full, 1U);
     EXPECT_EQ(channel.waiting, 3U);
-    EXPECT_EQ(channel.load.max_queued_bytes, 1000U);
+    EXPECT_EQ(channel.load.max_queued_bytes, Bytes(1000));
 }
 
 TEST_F(Link1, ARefusedFrameStaysWithTheCaller) {
@@ -114,7 +114,7 @@ TEST_F(Link1, ARefusedFrameStaysWithTheCaller) {
 }
 
 TEST_F(Link1, ALosslessQueueHasNoLimitButTheReceiveBuffer) {
-    Channel channel(config(500), "x");
+    Channel channel(config(Bytes(500)), "x");
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(put(channel, 400));
     EXPECT_THROW(put(channel, 501), std::runtime_error);
     EXPECT_EQ(channel.waiting, 100U);
@@ -126,12 +126,12 @@ TEST_F(Link1, TakeAndPutBackLeaveTheQueueAsItWas) {
     put(channel, 20, 2);
     channel.put_back(channel.take(Lane(2)));
     EXPECT_EQ(channel.waiting, 2U);
-    EXPECT_EQ(channel.lanes[2].queued, 30);
+    EXPECT_EQ(channel.lanes[2].queued, Bytes(30));
     EXPECT_EQ(channel.take(Lane(2))->length, 10U);
     EXPECT_EQ(channel.ready, 1U << 2);
     EXPECT_EQ(channel.take(Lane(2))->length, 20U);
     EXPECT_EQ(channel.ready, 0U);
-    EXPECT_EQ(channel.lanes[2].queued, 0);
+    EXPECT_EQ(channel.lanes[2].queued, Bytes(0));
 }
 
 TEST_F(Link1, StrictPriorityServesTheHighestVl) {
@@ -143,7 +143,7 @@ TEST_F(Link1, StrictPriorityServesTheHighestVl) {
 }
 
 TEST_F(Link1, AVlWithoutCreditsGivesWayToALowerVl) {
-    Channel channel(config(100), "x");
+    Channel channel(config(Bytes(100)), "x");
     put(channel, 80, 5);
     put(channel, 80, 5);
     put(channel, 80, 1);
@@ -167,10 +167,10 @@ TEST_F(Link1, RoundRobinServesVlsInTurn) {
 TEST_F(Link1, DeficitRoundRobinSharesBytesByTheQuanta) {
     LinkConfig fair = config();
     fair.scheduler = Scheduler::Deficit;
-    fair.queue_bytes = 1 << 30;
-    fair.quanta.fill(1);
-    fair.quanta[1] = 100;
-    fair.quanta[2] = 300;
+    fair.queue_bytes = Bytes(1 << 30);
+    fair.quanta.fill(Bytes(1));
+    fair.quanta[1] = Bytes(100);
+    fair.quanta[2] = Bytes(300);
     Channel channel(fair, "x");
     for (int i = 0; i < 400; ++i) put(channel, 150, 1);
     for (int i = 0; i < 400; ++i) put(channel, 90, 2);
@@ -185,7 +185,7 @@ TEST_F(Link1, DeficitRoundRobinSharesBytesByTheQuanta) {
 TEST_F(Link1, DeficitRoundRobinForgetsTheDeficitOfAnEmptyQueue) {
     LinkConfig fair = config();
     fair.scheduler = Scheduler::Deficit;
-    fair.quanta.fill(100);
+    fair.quanta.fill(Bytes(100));
     Channel channel(fair, "x");
     put(channel, 10, 1);
     EXPECT_EQ(serve(channel), Lane(1));  // 90 bytes of its quantum are left, and lost
@@ -196,7 +196,7 @@ TEST_F(Link1, DeficitRoundRobinForgetsTheDeficitOfAnEmptyQueue) {
 }
 
 TEST_F(Link1, AFrameOfAnIdleLinkPassesItsQueue) {
-    Channel channel(config(100), "x");
+    Channel channel(config(Bytes(100)), "x");
     const FrameHandle small = frame(60), large = frame(101);
     EXPECT_TRUE(channel.passes(*small, Time(0)));
     EXPECT_FALSE(channel.passes(*large, Time(0)));
@@ -214,36 +214,36 @@ TEST_F(Link1, ADownLinkLetsNothingPass) {
 }
 
 TEST_F(Link1, CreditsReturnALinkDelayAfterTheBufferIsFree) {
-    Channel channel(config(100), "x");
+    Channel channel(config(Bytes(100)), "x");
     put(channel, 100);
     put(channel, 100);
     ASSERT_EQ(serve(channel), Lane(0));
-    channel.lanes[0].held = 100;  // has arrived
-    channel.give_back({Index<Channel>(0), 100, {}, Lane(0)}, Time(20'000));
-    EXPECT_EQ(channel.lanes[0].held, 0);
+    channel.lanes[0].held = Bytes(100);  // has arrived
+    channel.give_back({Index<Channel>(0), FrameBytes(100), {}, Lane(0)}, Time(20'000));
+    EXPECT_EQ(channel.lanes[0].held, Bytes(0));
     channel.collect(Time(24'999));
     EXPECT_EQ(serve(channel), std::nullopt);
     channel.collect(Time(25'000));
-    EXPECT_EQ(channel.lanes[0].credits, 100);
+    EXPECT_EQ(channel.lanes[0].credits, Bytes(100));
     EXPECT_EQ(serve(channel), Lane(0));
 }
 
 TEST_F(Link1, CreditsThatReturnOutOfOrderAreCollectedByTime) {
-    Channel channel(config(1000), "x");
-    for (auto& lane : channel.lanes) lane.credits = 0;
+    Channel channel(config(Bytes(1000)), "x");
+    for (auto& lane : channel.lanes) lane.credits = Bytes(0);
     for (const int time : {30, 10, 20, 10, 40})
-        channel.return_credit({Time(time), static_cast<std::uint32_t>(time), Lane(0)});
+        channel.return_credit({Time(time), FrameBytes(time), Lane(0)});
     channel.collect(Time(10));
-    EXPECT_EQ(channel.lanes[0].credits, 20);
+    EXPECT_EQ(channel.lanes[0].credits, Bytes(20));
     channel.collect(Time(30));
-    EXPECT_EQ(channel.lanes[0].credits, 70);
+    EXPECT_EQ(channel.lanes[0].credits, Bytes(70));
     EXPECT_EQ(channel.returning.size(), 1U);
 }
 
 TEST_F(Link1, CreditsAreConservedOverManyFrames) {
-    Channel channel(config(2000), "x");
+    Channel channel(config(Bytes(2000)), "x");
     unit::Random random(4);
-    std::array<std::int64_t, kVls> flying{};
+    ByLane<Bytes> flying{};
     Time now{};
     for (int i = 0; i < 20000; ++i) {
         now += static_cast<Time>(random.below(3000));
@@ -252,40 +252,41 @@ TEST_F(Link1, CreditsAreConservedOverManyFrames) {
             put(channel, 1 + random.below(500), static_cast<std::uint8_t>(random.below(kVls)));
         if (const auto lane = channel.next()) {
             FrameHandle sent = channel.take(*lane);
-            flying[lane->value()] += sent->length;
+            flying[*lane] += sent->size();
             channel.send(std::move(sent), *lane, std::max(now, channel.busy_until), channel.flying);
         }
         if (!channel.flying.empty() && random.chance(50)) {
             const FrameHandle arrived = channel.flying.pop_front().frame;
-            flying[arrived->lane().value()] -= arrived->length;
-            channel.lanes[arrived->lane()].held += arrived->length;
-            channel.give_back({Index<Channel>(0), arrived->length, {}, arrived->lane()},
+            flying[arrived->lane()] -= arrived->size();
+            channel.lanes[arrived->lane()].held += arrived->size();
+            channel.give_back({Index<Channel>(0), arrived->size(), {}, arrived->lane()},
                               now + static_cast<Time>(random.below(9000)));
         }
-        std::array<std::int64_t, kVls> returning{};
+        ByLane<Bytes> returning{};
         for (std::size_t at = 0; at < channel.returning.size(); ++at)
-            returning[channel.returning[at].lane.value()] += channel.returning[at].bytes;
+            returning[channel.returning[at].lane] += channel.returning[at].bytes;
         for (std::size_t vl = 0; vl < kVls; ++vl) {
             const auto& lane = channel.lanes[vl];
-            ASSERT_GE(lane.credits, 0);
-            ASSERT_EQ(lane.credits + flying[vl] + lane.held + returning[vl], 2000);
+            ASSERT_GE(lane.credits, Bytes(0));
+            ASSERT_EQ(lane.credits + flying[vl] + lane.held + returning[vl], Bytes(2000));
         }
     }
 }
 
 TEST_F(Link1, ALinkComesUpWithCreditsForTheFreeBuffers) {
-    Channel channel(config(1000), "x");
+    Channel channel(config(Bytes(1000)), "x");
     channel.up = false;
-    channel.lanes[2].credits = 5;
-    channel.lanes[2].held = 300;                          // in the switch behind it
-    channel.return_credit({Time(2'000), 100, Lane(2)});   // returns before the link is up for a delay
-    channel.return_credit({Time(50'000), 200, Lane(2)});  // returns later
+    channel.lanes[2].credits = Bytes(5);
+    channel.lanes[2].held = Bytes(300);  // in the switch behind it
+    channel.return_credit(
+        {Time(2'000), FrameBytes(100), Lane(2)});  // returns before the link is up for a delay
+    channel.return_credit({Time(50'000), FrameBytes(200), Lane(2)});  // returns later
     channel.bring_up(Time(1'000));
     EXPECT_TRUE(channel.up);
-    EXPECT_EQ(channel.lanes[2].credits, 1000 - 300 - 200);
-    EXPECT_EQ(channel.lanes[1].credits, 1000);
+    EXPECT_EQ(channel.lanes[2].credits, Bytes(1000 - 300 - 200));
+    EXPECT_EQ(channel.lanes[1].credits, Bytes(1000));
     channel.collect(Time(50'000));
-    EXPECT_EQ(channel.lanes[2].credits, 700);
+    EXPECT_EQ(channel.lanes[2].credits, Bytes(700));
 }
 
 TEST_F(Link1, LossMarksTheGivenShareOfFrames) {
@@ -342,9 +343,9 @@ TEST_F(Link1, FramesKeepTheirOrderWhenAnExtraDelayEnds) {
 TEST_F(Link1, AnImpairedRateReplacesTheRateUntilItEnds) {
     Channel channel(config(), "x");
     channel.impair({.rate_bps = 4 * kGbps});
-    EXPECT_EQ(channel.serialisation(100), Time(200'000));
+    EXPECT_EQ(channel.serialisation(Bytes(100)), Time(200'000));
     channel.impair({});
-    EXPECT_EQ(channel.serialisation(100), Time(100'000));
+    EXPECT_EQ(channel.serialisation(Bytes(100)), Time(100'000));
 }
 
 TEST_F(Link1, RefusesAnImpairmentThatCannotBe) {

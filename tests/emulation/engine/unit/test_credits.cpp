@@ -14,7 +14,7 @@ namespace railyard {
 namespace {
 
 constexpr Time kUs = kMicrosecond;
-constexpr std::int64_t kFrame = 1000;
+constexpr Bytes kFrame{1000};
 constexpr std::int64_t kRate = 8'000'000'000;  // a frame in 1 us
 
 class Grants : public testing::Test {
@@ -28,9 +28,9 @@ class Grants : public testing::Test {
                 std::nullopt));
     }
 
-    void ask(std::size_t sender, std::uint32_t bytes, Time now, bool without = false) {
+    void ask(std::size_t sender, Bytes bytes, Time now, bool without = false) {
         Actions actions(pool_);
-        grants_.ask(*receivers_[sender], bytes, without, now, actions);
+        grants_.ask(*receivers_[sender], static_cast<std::uint32_t>(bytes.value()), without, now, actions);
         note(actions);
     }
     // Let time pass until a time, and return the senders that got a grant, in turn.
@@ -49,7 +49,7 @@ class Grants : public testing::Test {
             Fields fields;
             ASSERT_EQ(scan(departure.frame->data(), departure.frame->length, fields), nullptr);
             ASSERT_EQ(fields.opcode, kOpcodeCredit);
-            ASSERT_EQ(fields.sack, receivers_[fields.dcna]->credit.granted);
+            ASSERT_EQ(Bytes(fields.sack), receivers_[fields.dcna]->credit.granted);
             told_.push_back(fields.dcna);
         }
     }
@@ -66,7 +66,7 @@ TEST_F(Grants, FollowEachOtherAtTheRateInTurn) {
     ask(0, 100 * kFrame, Time(0));
     ask(1, 100 * kFrame, Time(0));
     EXPECT_EQ(until(5 * kUs), (std::vector{0, 1, 0, 1, 0, 1}));
-    EXPECT_EQ(receivers_[0]->credit.granted, std::uint64_t{2 + 3} * kFrame);
+    EXPECT_EQ(receivers_[0]->credit.granted, (2 + 3) * kFrame);
 }
 
 TEST_F(Grants, EndAFrameAboveWhatIsAskedAndRestoreTheFirstCreditAfterAllOthers) {
@@ -75,23 +75,23 @@ TEST_F(Grants, EndAFrameAboveWhatIsAskedAndRestoreTheFirstCreditAfterAllOthers) 
     // Sender 0 needs two frames more than its first credit, one to spare included, and sender 1 five; then
     // each gets another spare frame.
     EXPECT_EQ(until(100 * kUs), (std::vector{0, 1, 0, 1, 1, 1, 1, 0, 1}));
-    EXPECT_EQ(receivers_[0]->credit.granted, std::uint64_t{3 + 2} * kFrame);
-    EXPECT_EQ(receivers_[1]->credit.granted, std::uint64_t{6 + 2} * kFrame);
+    EXPECT_EQ(receivers_[0]->credit.granted, (3 + 2) * kFrame);
+    EXPECT_EQ(receivers_[1]->credit.granted, (6 + 2) * kFrame);
 }
 
 TEST_F(Grants, CountTrimmedFramesAgain) {
     ask(0, kFrame, Time(0));
     until(100 * kUs);
-    const std::uint64_t before = receivers_[0]->credit.granted;
-    grants_.refuse(*receivers_[0], 500);
+    const Bytes before = receivers_[0]->credit.granted;
+    grants_.refuse(*receivers_[0], Bytes(500));
     until(200 * kUs);
-    EXPECT_EQ(receivers_[0]->credit.granted, before + 500);
+    EXPECT_EQ(receivers_[0]->credit.granted, before + Bytes(500));
 }
 
 TEST_F(Grants, AreToldAgainToASenderWithoutCreditAndNotLowered) {
     ask(0, 2 * kFrame, Time(0));
     until(100 * kUs);
-    const std::uint64_t granted = receivers_[0]->credit.granted;
+    const Bytes granted = receivers_[0]->credit.granted;
     told_.clear();
     ask(0, 2 * kFrame, 101 * kUs, true);
     EXPECT_EQ(told_, (std::vector{0}));
@@ -102,10 +102,10 @@ TEST_F(Grants, AreToldAgainToASenderWithoutCreditAndNotLowered) {
 
 TEST_F(Grants, GoOnWhenTheLowBitsBeginAnew) {
     for (std::uint32_t sent = 0; sent < 40'000'000; sent += 3'000'000) {
-        ask(0, sent & kPsnMask, Time(0));
-        receivers_[0]->credit.granted = sent;
+        ask(0, Bytes(sent & kPsnMask), Time(0));
+        receivers_[0]->credit.granted = Bytes(sent);
     }
-    EXPECT_EQ(receivers_[0]->credit.asked, 39'000'000U);
+    EXPECT_EQ(receivers_[0]->credit.asked, Bytes(39'000'000));
 }
 
 class Spending : public testing::Test {
@@ -118,35 +118,35 @@ class Spending : public testing::Test {
 
 TEST_F(Spending, SendsAsManyBytesAsWereGranted) {
     for (std::uint32_t slot = 0; slot < 2; ++slot) {
-        ASSERT_TRUE(allowance.admits(10'000));
-        allowance.ask(10'000);
+        ASSERT_TRUE(allowance.admits(Bytes(10'000)));
+        allowance.ask(Bytes(10'000));
         allowance.sent(slot, kFrame, Time(0), false);
     }
-    EXPECT_FALSE(allowance.admits(8000));
+    EXPECT_FALSE(allowance.admits(Bytes(8000)));
     allowance.acknowledged(0, false, kUs);
     allowance.told(kUs);
-    EXPECT_FALSE(allowance.admits(8000));  // an acknowledgement is no credit
+    EXPECT_FALSE(allowance.admits(Bytes(8000)));  // an acknowledgement is no credit
     allowance.granted(kFrame, kUs);
-    EXPECT_TRUE(allowance.admits(8000));
+    EXPECT_TRUE(allowance.admits(Bytes(8000)));
     allowance.sent(2, kFrame, kUs, false);
-    EXPECT_FALSE(allowance.admits(7000));
+    EXPECT_FALSE(allowance.admits(Bytes(7000)));
 }
 
 TEST_F(Spending, AsksByOneFrameForNewDataAndAgainAfterLong) {
-    allowance.ask(2000);
+    allowance.ask(Bytes(2000));
     allowance.sent(0, kFrame, Time(0), false);
     allowance.sent(1, kFrame, Time(0), false);
     allowance.acknowledged(0, false, kUs);
     allowance.acknowledged(1, false, kUs);
     allowance.told(kUs);
-    EXPECT_FALSE(allowance.admits(0));
-    EXPECT_TRUE(allowance.admits(5000));  // more than it has asked for
+    EXPECT_FALSE(allowance.admits(Bytes(0)));
+    EXPECT_TRUE(allowance.admits(Bytes(5000)));  // more than it has asked for
     EXPECT_TRUE(allowance.exceeds());
     EXPECT_EQ(allowance.due(), 51 * kUs);
     allowance.open(51 * kUs);
-    EXPECT_TRUE(allowance.admits(0));
+    EXPECT_TRUE(allowance.admits(Bytes(0)));
     allowance.sent(2, kFrame, 51 * kUs, false);
-    EXPECT_FALSE(allowance.admits(100'000));  // one frame under way without credit
+    EXPECT_FALSE(allowance.admits(Bytes(100'000)));  // one frame under way without credit
 }
 
 TEST_F(Spending, LostFramesNeedCreditAgain) {
@@ -154,11 +154,11 @@ TEST_F(Spending, LostFramesNeedCreditAgain) {
     allowance.sent(1, kFrame, Time(0), false);
     ASSERT_TRUE(allowance.lost(0));
     allowance.tell_lost(Allowance::Cause::Trim, kUs);
-    EXPECT_FALSE(allowance.admits(0));
-    EXPECT_EQ(allowance.ask(0), std::uint64_t{2} * kFrame);  // the receiver knows of the trimmed frame
+    EXPECT_FALSE(allowance.admits(Bytes(0)));
+    EXPECT_EQ(allowance.ask(Bytes(0)), 2 * kFrame);  // the receiver knows of the trimmed frame
     ASSERT_TRUE(allowance.lost(1));
     allowance.tell_lost(Allowance::Cause::Timeout, kUs);
-    EXPECT_EQ(allowance.ask(0), std::uint64_t{3} * kFrame);
+    EXPECT_EQ(allowance.ask(Bytes(0)), 3 * kFrame);
 }
 
 }  // namespace

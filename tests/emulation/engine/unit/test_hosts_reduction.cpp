@@ -42,10 +42,10 @@ TEST(Sums, TheOwnArrayMayBeALaterTerm) {
 }
 
 TEST(ReductionUnit, DoesOneTaskAfterTheOther) {
-    ReductionUnit unit({.ccu = true, .rate_bps = 8'000'000'000, .sram_bytes = 100});  // 1 byte per ns
-    EXPECT_EQ(unit.work(10, 2, Time(0)), Time(20'000));
-    EXPECT_EQ(unit.work(10, 1, Time(5'000)), Time(30'000));
-    EXPECT_EQ(unit.work(10, 1, Time(50'000)), Time(60'000));
+    ReductionUnit unit({.ccu = true, .rate_bps = 8'000'000'000, .sram_bytes = Bytes(100)});  // 1 byte per ns
+    EXPECT_EQ(unit.work(Bytes(10), 2, Time(0)), Time(20'000));
+    EXPECT_EQ(unit.work(Bytes(10), 1, Time(5'000)), Time(30'000));
+    EXPECT_EQ(unit.work(Bytes(10), 1, Time(50'000)), Time(60'000));
     EXPECT_EQ(unit.stats().busy, Time(40'000));
     EXPECT_EQ(unit.core(), Time(0));
 }
@@ -53,20 +53,21 @@ TEST(ReductionUnit, DoesOneTaskAfterTheOther) {
 TEST(ReductionUnit, CoresLoseTheirShareOfTheTime) {
     ReductionUnit unit(
         {.ccu = false, .rate_bps = 8'000'000'000, .sram_bytes = std::nullopt, .core_percent = 25});
-    unit.work(100, 1, Time(0));
+    unit.work(Bytes(100), 1, Time(0));
     EXPECT_EQ(unit.core(), Time(25'000));
-    EXPECT_EQ(ReductionUnit(Reduction{}).work(1000, 5, Time(7)), Time(7));  // without a rate, no time passes
+    EXPECT_EQ(ReductionUnit(Reduction{}).work(Bytes(1000), 5, Time(7)),
+              Time(7));  // without a rate, no time passes
 }
 
 TEST(ReductionUnit, SpillsWhatSramDoesNotHold) {
-    ReductionUnit unit({.ccu = true, .rate_bps = std::nullopt, .sram_bytes = 100});
-    EXPECT_TRUE(unit.claim(60));
-    EXPECT_FALSE(unit.claim(60));
-    EXPECT_TRUE(unit.claim(40));
-    unit.free(60);
-    EXPECT_TRUE(unit.claim(60));
-    EXPECT_EQ(unit.stats().spilled, 60U);
-    EXPECT_EQ(unit.stats().sram_peak, 100U);
+    ReductionUnit unit({.ccu = true, .rate_bps = std::nullopt, .sram_bytes = Bytes(100)});
+    EXPECT_TRUE(unit.claim(Bytes(60)));
+    EXPECT_FALSE(unit.claim(Bytes(60)));
+    EXPECT_TRUE(unit.claim(Bytes(40)));
+    unit.free(Bytes(60));
+    EXPECT_TRUE(unit.claim(Bytes(60)));
+    EXPECT_EQ(unit.stats().spilled, Bytes(60));
+    EXPECT_EQ(unit.stats().sram_peak, Bytes(100));
 }
 
 }  // namespace

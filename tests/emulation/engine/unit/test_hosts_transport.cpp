@@ -157,7 +157,7 @@ TEST_P(Transport, DeliversEachFrameOnceWhateverTheWireDoes) {
         ASSERT_FALSE(connection.sender->failed_psn) << "seed " << seed;
         for (std::uint32_t frame = 0; frame < GetParam().weather.frames; ++frame)
             ASSERT_EQ(connection.delivered[frame], 1) << "frame " << frame << ", seed " << seed;
-        EXPECT_EQ(connection.sender->unfinished, 0U);
+        EXPECT_EQ(connection.sender->unfinished, Bytes(0));
         EXPECT_EQ(connection.sender->sent, GetParam().weather.frames);
     }
 }

@@ -22,7 +22,7 @@ TEST_F(Fabric, AFrameArrivesAfterTheTimeOfEachLink) {
 }
 
 TEST_F(Fabric, FramesOfALinkKeepTheirOrder) {
-    const Chain row = chain(2, link_config(Time(7), 500));
+    const Chain row = chain(2, link_config(Time(7), Bytes(500)));
     for (char number = 0; number < 50; ++number) {
         std::string bytes = frame(2, 100);
         bytes[1] = number;
@@ -79,7 +79,7 @@ TEST_F(Fabric, PausesAfterSoManyEvents) {
 }
 
 TEST_F(Fabric, AFrameForAPortWithoutALinkIsCountedAndGone) {
-    const Chain row = chain(1, link_config(Time(0), 100));
+    const Chain row = chain(1, link_config(Time(0), Bytes(100)));
     for (int i = 0; i < 5; ++i) net.send(row.source, frame(9, 100), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(net.frame_counts().without_link, 5U);  // and the credits of each are returned

@@ -13,7 +13,7 @@ using unit::link_config;
 using unit::Wired;
 
 TEST_F(Fabric, LosslessLinksLoseNothingAndEndWithAllCredits) {
-    const Chain row = chain(3, link_config(Time(50), 300));
+    const Chain row = chain(3, link_config(Time(50), Bytes(300)));
     for (int i = 0; i < 200; ++i)
         net.send(row.source, frame(2, 100, static_cast<unsigned>(i) % 8), Vl(i % 8));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
@@ -21,13 +21,13 @@ TEST_F(Fabric, LosslessLinksLoseNothingAndEndWithAllCredits) {
     for (const Index<Link> link : row.links) {
         const Channel& used = net.links().channel(link, Direction::Forward);
         for (std::size_t vl = 0; vl < kVls; ++vl) {
-            std::int64_t returning = 0;
+            Bytes returning;
             for (std::size_t at = 0; at < used.returning.size(); ++at)
                 if (used.returning[at].lane == Lane(vl)) returning += used.returning[at].bytes;
-            EXPECT_EQ(used.lanes[vl].credits + returning, 300);
-            EXPECT_EQ(used.lanes[vl].held, 0);
+            EXPECT_EQ(used.lanes[vl].credits + returning, Bytes(300));
+            EXPECT_EQ(used.lanes[vl].held, Bytes(0));
         }
-        EXPECT_LE(used.load.max_queued_bytes, 300U);
+        EXPECT_LE(used.load.max_queued_bytes, Bytes(300));
     }
 }
 
@@ -41,9 +41,9 @@ TEST_F(Fabric, ARingOfFullBuffersIsADeadlockWhoseCycleIsNamed) {
     }
     for (std::size_t i = 0; i < 4; ++i)
         links.push_back(
-            net.connect({ring[i], Port(2)}, {ring[(i + 1) % 4], Port(1)}, link_config(Time(10), 100)));
+            net.connect({ring[i], Port(2)}, {ring[(i + 1) % 4], Port(1)}, link_config(Time(10), Bytes(100))));
     for (const Index<Switch> s : ring) {
-        const Index<Host> host = net.attach_host({s, Port(3)}, link_config(Time(10), 100));
+        const Index<Host> host = net.attach_host({s, Port(3)}, link_config(Time(10), Bytes(100)));
         for (int i = 0; i < 10; ++i) net.send(host, frame(4, 100), Vl(0));
     }
     EXPECT_EQ(net.run(kForever), RunEnd::Deadlock);
@@ -55,7 +55,7 @@ TEST_F(Fabric, ARingOfFullBuffersIsADeadlockWhoseCycleIsNamed) {
 }
 
 TEST_F(Fabric, ACutLosesTheFramesOnTheWireAndInTheQueue) {
-    const Chain row = chain(2, link_config(Time(1000), 200));
+    const Chain row = chain(2, link_config(Time(1000), Bytes(200)));
     for (int i = 0; i < 20; ++i) net.send(row.source, frame(2, 100), Vl(0));
     net.alarm(Time(2000), 1);  // two frames are on the wire
     EXPECT_EQ(net.run(kForever), RunEnd::Control);
@@ -79,8 +79,9 @@ TEST_F(Fabric, ACutLosesTheFramesOnTheWireAndInTheQueue) {
 
 TEST_F(Fabric, AnUnpluggedLinkCarriesNothingUntilItIsPlugged) {
     const Index<Switch> a = add(), b = add();
-    const Index<Link> first = net.connect({a, Port(2)}, {b, Port(1)}, link_config(Time(5), 200));
-    const Index<Link> second = net.connect({a, Port(2)}, {b, Port(1)}, link_config(Time(5), 200), false);
+    const Index<Link> first = net.connect({a, Port(2)}, {b, Port(1)}, link_config(Time(5), Bytes(200)));
+    const Index<Link> second =
+        net.connect({a, Port(2)}, {b, Port(1)}, link_config(Time(5), Bytes(200)), false);
     const Index<Host> source = net.attach_host({a, Port(1)}, link_config());
     const auto target = sink(net.attach_host({b, Port(2)}, link_config()));
     EXPECT_THROW(net.links().plug(second), std::invalid_argument);  // the port is in use
@@ -92,8 +93,8 @@ TEST_F(Fabric, AnUnpluggedLinkCarriesNothingUntilItIsPlugged) {
     net.send(source, frame(2, 50), Vl(0));
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     EXPECT_EQ(target->seen.size(), 1U);
-    EXPECT_EQ(net.links().channel(second, Direction::Forward).load.bytes, 50U);
-    EXPECT_EQ(net.links().channel(first, Direction::Forward).load.bytes, 0U);
+    EXPECT_EQ(net.links().channel(second, Direction::Forward).load.bytes, Bytes(50));
+    EXPECT_EQ(net.links().channel(first, Direction::Forward).load.bytes, Bytes(0));
 }
 
 TEST_F(Fabric, LossOfASeedIsTheSameInEachRun) {
@@ -121,7 +122,7 @@ TEST_F(Fabric, CountsBytesDeliveredInBins) {
     net.hosts().set_bin(Time(100), kVls);
     for (int i = 0; i < 3; ++i) net.send(row.source, frame(2, 60), Vl(0));
     net.run(kForever);  // frames arrive at 120, 180 and 240
-    EXPECT_EQ(net.delivered_bins(), (std::vector<std::uint64_t>{0, 120, 60}));
+    EXPECT_EQ(net.delivered_bins(), (std::vector{Bytes(0), Bytes(120), Bytes(60)}));
 }
 
 TEST_F(Fabric, TwoLanesOfAPriorityOvertakeEachOther) {

@@ -19,13 +19,13 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
     struct Outcome {
         std::vector<std::vector<std::pair<Time, std::string>>> seen;
         std::uint64_t hops = 0, windows = 0;
-        std::vector<std::uint64_t> bins;
+        std::vector<Bytes> bins;
         Time now{};
         bool operator==(const Outcome& other) const {
             return std::tie(seen, hops, bins, now) == std::tie(other.seen, other.hops, other.bins, other.now);
         }
     };
-    static Outcome run(std::uint32_t partitions, std::size_t threads, bool exactly, std::int64_t credits) {
+    static Outcome run(std::uint32_t partitions, std::size_t threads, bool exactly, Bytes credits) {
         constexpr std::uint32_t kSwitches = 8;
         Wired fabric;
         Network& net = fabric.net;
@@ -45,7 +45,7 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
         std::vector<Index<Host>> hosts;
         for (std::uint32_t i = 0; i < kSwitches; ++i) {
             const auto budget = std::make_shared<int>(150);
-            hosts.push_back(net.attach_host({ring[i], Port(3)}, link_config(Time(300), 4000)));
+            hosts.push_back(net.attach_host({ring[i], Port(3)}, link_config(Time(300), Bytes(4000))));
             sinks.push_back(
                 fabric.sink(hosts.back(), [budget, i](FrameHandle got, Time now, Actions& actions) {
                     if (--*budget < 0) return;
@@ -71,23 +71,23 @@ struct Windows : testing::TestWithParam<std::tuple<std::uint32_t, std::size_t>> 
 
 TEST_P(Windows, AgreeWithASingleQueue) {
     const auto& [partitions, threads] = GetParam();
-    const Outcome alone = run(1, 1, true, 6000);
+    const Outcome alone = run(1, 1, true, Bytes(6000));
     EXPECT_GT(alone.hops, 1000U);
-    const Outcome windows = run(partitions, threads, false, 6000);
+    const Outcome windows = run(partitions, threads, false, Bytes(6000));
     EXPECT_GT(windows.windows, 10U);
     EXPECT_TRUE(windows == alone);
 }
 
 TEST_P(Windows, AgreeWithASingleQueueWithoutCredits) {
     const auto& [partitions, threads] = GetParam();
-    EXPECT_TRUE(run(partitions, threads, false, 0) == run(1, 1, true, 0));
+    EXPECT_TRUE(run(partitions, threads, false, Bytes(0)) == run(1, 1, true, Bytes(0)));
 }
 
 TEST_P(Windows, PartitionsStepByStepAgreeToo) {
     const auto& [partitions, threads] = GetParam();
-    const Outcome steps = run(partitions, threads, true, 6000);
+    const Outcome steps = run(partitions, threads, true, Bytes(6000));
     EXPECT_EQ(steps.windows, 0U);
-    EXPECT_TRUE(steps == run(1, 1, true, 6000));
+    EXPECT_TRUE(steps == run(1, 1, true, Bytes(6000)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Partitions, Windows,

@@ -66,9 +66,9 @@ TEST(Trimming, HasNoEffectOnFramesThatTakeNoMarksOrAreNoData) {
 TEST(QueuesOfALink, DropAtTheirTailTrimAndCountEitherOnce) {
     FramePool pool;
     QueuePolicy policy;
-    policy.queues[0] = {.bytes = 0, .frames = 2, .trims = true};
-    policy.queues[4] = {.bytes = 1200, .frames = 0, .trims = false};
-    policy.queues[2] = {.bytes = 120, .frames = 0, .trims = false};
+    policy.queues[0] = {.bytes = Bytes(0), .frames = 2, .trims = true};
+    policy.queues[4] = {.bytes = Bytes(1200), .frames = 0, .trims = false};
+    policy.queues[2] = {.bytes = Bytes(120), .frames = 0, .trims = false};
     policy.trimmed = {Lane(2), Lane(3)};
     Channel channel(config_of(policy), "a-b");
     const auto put = [&](unsigned vl) {
@@ -89,9 +89,9 @@ TEST(QueuesOfALink, DropAtTheirTailTrimAndCountEitherOnce) {
 }
 
 PausePolicy pauses_of(Time watchdog = Time()) {
-    return {.xoff = 1000,
-            .xon = 400,
-            .headroom = 300,
+    return {.xoff = Bytes(1000),
+            .xon = Bytes(400),
+            .headroom = Bytes(300),
             .watchdog = watchdog,
             .restore = Time(50),
             .lanes = 0x3FFF};
@@ -99,19 +99,19 @@ PausePolicy pauses_of(Time watchdog = Time()) {
 
 TEST(PausesOfALink, AskOnceAboveXoffAndOnceDownAtXonForEachClass) {
     Pauses pauses(pauses_of());
-    EXPECT_TRUE(pauses.take(Lane(0), 1000) && pauses.take(Lane(1), 1000));
+    EXPECT_TRUE(pauses.take(Lane(0), Bytes(1000)) && pauses.take(Lane(1), Bytes(1000)));
     EXPECT_FALSE(pauses.due());
-    EXPECT_TRUE(pauses.take(Lane(1), 200));
+    EXPECT_TRUE(pauses.take(Lane(1), Bytes(200)));
     auto order = pauses.due();
     ASSERT_TRUE(order);
     EXPECT_EQ(order->stop, 2);
     EXPECT_EQ(order->go, 0);
-    EXPECT_TRUE(pauses.take(Lane(1), 100));
-    EXPECT_FALSE(pauses.take(Lane(1), 1));  // XOFF and headroom are full
+    EXPECT_TRUE(pauses.take(Lane(1), Bytes(100)));
+    EXPECT_FALSE(pauses.take(Lane(1), Bytes(1)));  // XOFF and headroom are full
     EXPECT_EQ(pauses.overruns, 1u);
-    pauses.free(Lane(1), 899);
+    pauses.free(Lane(1), Bytes(899));
     EXPECT_FALSE(pauses.due());
-    pauses.free(Lane(1), 1);
+    pauses.free(Lane(1), Bytes(1));
     order = pauses.due();
     ASSERT_TRUE(order);
     EXPECT_EQ(order->go, 2);

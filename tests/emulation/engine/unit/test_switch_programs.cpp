@@ -39,7 +39,7 @@ TEST_F(Running, ANewProgramForgetsEntriesAndCounters) {
     std::size_t counter = 0;
     while (sw->program()->counters[counter].name.find("by_kind") == std::string::npos) ++counter;
     EXPECT_EQ(sw->counter(counter).get(5).packets, 1U);
-    EXPECT_EQ(sw->counter(counter).get(5).bytes, 29U);
+    EXPECT_EQ(sw->counter(counter).get(5).bytes, CountedBytes(29));
     sw->set_program(sw->shared_program());
     EXPECT_EQ(sw->counter(counter).get(5).packets, 0U);
 }

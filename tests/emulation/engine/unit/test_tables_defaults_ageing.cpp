@@ -100,10 +100,10 @@ TEST_F(Ageing, AnEntryAgesOnceAfterItsTimeWithoutAHit) {
 TEST_F(Ageing, AHitStartsTheTimeAgainAndTellsOfARevival) {
     Table& table = *one.table;
     static_cast<void>(table.set_ttl(key, {}, Time(100), Time(1000)));
-    EXPECT_FALSE(table.count(entry, 1, Time(1050)));
+    EXPECT_FALSE(table.count(entry, CountedBytes(1), Time(1050)));
     EXPECT_EQ(table.next_ageing(), Time(1150));
     EXPECT_EQ(table.idle(key, {}, Time(1070)), Time(20));
-    EXPECT_TRUE(table.count(entry, 1, Time(1150)));  // the entry had aged
+    EXPECT_TRUE(table.count(entry, CountedBytes(1), Time(1150)));  // the entry had aged
     EXPECT_EQ(table.aged(Time(1250)).size(), 1U);
 }
 

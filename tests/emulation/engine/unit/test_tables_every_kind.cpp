@@ -169,9 +169,10 @@ TYPED_TEST(AnyTable, CountsHitsOfEachEntryFromZero) {
     static_cast<void>(this->one.table->insert(this->entry(5, 1)));
     const Limbs key = TypeParam::key(5);
     const EntryIndex hit = this->one.content->lookup(key.data()).entry;
-    this->one.table->count(hit, 100, Time(0));
-    this->one.table->count(hit, 50, Time(0));
-    EXPECT_EQ(this->one.table->counters(TypeParam::only(5), TypeParam::priority), (Count{2, 150}));
+    this->one.table->count(hit, CountedBytes(100), Time(0));
+    this->one.table->count(hit, CountedBytes(50), Time(0));
+    EXPECT_EQ(this->one.table->counters(TypeParam::only(5), TypeParam::priority),
+              (Count{2, CountedBytes(150)}));
     static_cast<void>(this->erase(5));
     static_cast<void>(this->one.table->insert(this->entry(6, 1)));  // takes its place in memory
     EXPECT_EQ(this->one.table->counters(TypeParam::only(6), TypeParam::priority), Count{});

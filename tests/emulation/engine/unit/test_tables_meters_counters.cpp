@@ -55,31 +55,31 @@ TEST(Meter, ANewConfigurationStartsWithFullBuckets) {
 TEST(Counters, CellsThatWereNeverWrittenAreZero) {
     Counter counter(10);
     EXPECT_EQ(counter.get(9).packets, 0U);
-    counter.add(2, 100);
-    counter.set(6, {7, 8});
-    counter.add(2, 50);
+    counter.add(2, CountedBytes(100));
+    counter.set(6, {7, CountedBytes(8)});
+    counter.add(2, CountedBytes(50));
     EXPECT_EQ(counter.get(2).packets, 2U);
-    EXPECT_EQ(counter.get(2).bytes, 150U);
+    EXPECT_EQ(counter.get(2).bytes, CountedBytes(150));
     EXPECT_EQ(counter.get(6).packets, 7U);
     EXPECT_EQ(counter.get(3).packets, 0U);
 }
 
 TEST(Counters, NothingHappensBeyondTheLastCell) {
     Counter counter(3);
-    counter.add(3, 100);
+    counter.add(3, CountedBytes(100));
     for (const Count& cell : counter.read(0, 8)) EXPECT_EQ(cell.packets, 0U);
     EXPECT_THROW(static_cast<void>(counter.get(3)), std::out_of_range);
-    EXPECT_THROW(counter.set(3, {1, 1}), std::out_of_range);
+    EXPECT_THROW(counter.set(3, {1, CountedBytes(1)}), std::out_of_range);
     EXPECT_THROW(counter.read(4, 1), std::out_of_range);
 }
 
 TEST(Counters, APartMayReachBeyondWhatWasWritten) {
     Counter counter(9);
-    counter.add(1, 10);
+    counter.add(1, CountedBytes(10));
     const std::vector<Count> part = counter.read(1, 4);
     ASSERT_EQ(part.size(), 4U);
-    EXPECT_EQ(part[0].bytes, 10U);
-    EXPECT_EQ(part[3].bytes, 0U);
+    EXPECT_EQ(part[0].bytes, CountedBytes(10));
+    EXPECT_EQ(part[3].bytes, CountedBytes(0));
     EXPECT_EQ(counter.read(7, 4).size(), 2U);
     EXPECT_TRUE(counter.read(9, 4).empty());
 }
