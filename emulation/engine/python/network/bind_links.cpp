@@ -20,8 +20,8 @@ namespace railyard::python {
 
 namespace {
 
-LinkConfig link_config(std::int64_t rate, Time delay, Bytes credit, Bytes queue,
-                       const std::string& scheduler, const std::optional<std::vector<Bytes>>& quanta,
+LinkConfig link_config(std::int64_t rate, Time delay, Bytes credit, Bytes queue, const std::string& scheduler,
+                       const std::optional<std::vector<Bytes>>& quanta,
                        std::shared_ptr<const QueuePolicy> policy = nullptr) {
     static const char* const kNames[] = {"strict", "round-robin", "deficit"};
     LinkConfig config{rate, delay, credit, queue};
@@ -62,8 +62,7 @@ void bind_queue_policy(nb::module_& m) {
             "__init__",
             [](QueuePolicy* self, const std::vector<std::tuple<Bytes, std::int64_t, bool>>& queues,
                const std::vector<std::uint8_t>& trimmed,
-               const std::optional<
-                   std::tuple<Bytes, Bytes, Bytes, Time, Time, std::uint32_t>>& pauses) {
+               const std::optional<std::tuple<Bytes, Bytes, Bytes, Time, Time, std::uint32_t>>& pauses) {
                 if (queues.size() != kVls || trimmed.size() != 2 || std::max(trimmed[0], trimmed[1]) >= kVls)
                     throw std::invalid_argument("a queue policy needs " + std::to_string(kVls) +
                                                 " queues and, for trimmed frames, 2 lanes below " +
@@ -78,7 +77,8 @@ void bind_queue_policy(nb::module_& m) {
                 self->trimmed = {Lane(trimmed[0]), Lane(trimmed[1])};
                 if (!pauses) return;
                 const auto& [xoff, xon, headroom, watchdog, restore, lanes] = *pauses;
-                if (xon < Bytes() || xon > xoff || headroom < Bytes() || watchdog < Time() || restore < Time())
+                if (xon < Bytes() || xon > xoff || headroom < Bytes() || watchdog < Time() ||
+                    restore < Time())
                     throw std::invalid_argument(
                         "priority flow control has negative bytes or times, or XON above XOFF; give values "
                         "of at least 0, and XON up to XOFF");
@@ -120,8 +120,7 @@ void bind_connections(nb::class_<Network, SwitchSet>& c) {
         .def(
             "attach_host",
             [](Network& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, Bytes credit,
-               Bytes queue, const std::string& scheduler,
-               const std::optional<std::vector<Bytes>>& quanta,
+               Bytes queue, const std::string& scheduler, const std::optional<std::vector<Bytes>>& quanta,
                std::shared_ptr<const QueuePolicy> policy) {
                 return n.attach_host({sw, port_of(port)}, link_config(rate, delay, credit, queue, scheduler,
                                                                       quanta, std::move(policy)));

@@ -115,7 +115,8 @@ TEST(Hash, HasTheCheckValuesOfItsAlgorithms) {
 }
 
 // Check of reflected input, bit by bit: `polynomial` is reflected too.
-std::uint64_t by_bits(const std::uint8_t* data, std::size_t length, std::uint64_t polynomial, std::uint64_t initial) {
+std::uint64_t by_bits(const std::uint8_t* data, std::size_t length, std::uint64_t polynomial,
+                      std::uint64_t initial) {
     std::uint64_t value = initial;
     for (std::size_t i = 0; i < length; ++i) {
         value ^= data[i];
