@@ -9,9 +9,9 @@ and `FUNCTIONS` are evaluated.
 from __future__ import annotations
 
 import ast
-import operator
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import sqrt
 from statistics import mean, median
 from typing import Any, final
@@ -36,23 +36,13 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 """Functions of expressions, by name. Expressions also have `each("*.completion_us")`, a list of figures."""
 
-_OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.USub: operator.neg,
-    ast.Not: operator.not_,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda item, items: item in items,
-}
+_ALLOWED = (
+    ast.Expression, ast.Constant, ast.Name, ast.Load, ast.List, ast.Call, ast.IfExp, ast.Compare,
+    ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub,
+    ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Mod, ast.Pow,
+    ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In,
+)  # fmt: skip
+"""Nodes of Python's syntax tree that an expression may have: none reaches attributes or builtins."""
 
 _TOKEN = re.compile(
     r"""(?P<text>"[^"]*"|'[^']*')"""
@@ -60,15 +50,13 @@ _TOKEN = re.compile(
     r"""|(?P<name>\w+(?:[.-]\w+|\[\w[\w.-]*(?::\d+)?\])*)(?P<call>\s*\()?"""
 )
 _WORDS = ("and", "or", "not", "in", "if", "else")
-
-
-def _known(function: ast.expr) -> bool:
-    return isinstance(function, ast.Name) and function.id in {*FUNCTIONS, "each"}
+_FUNCTION_NAMES = {*FUNCTIONS, "each"}
+_FIGURE = "_figure"  # function in the Python text that returns the figure with a name
 
 
 @final
 class Expression:
-    """An expression, parsed and checked; `names` are the figures that it reads.
+    """An expression, parsed and checked; `names` are the figures that it reads, in the order of the text.
 
     Raises:
         RailyardError: The text is no expression.
@@ -76,19 +64,15 @@ class Expression:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._names: dict[str, str] = {}
+        names: list[str] = []
         try:
-            self._root = ast.parse(_TOKEN.sub(self._bound, text).strip(), mode="eval").body
-            self._check(self._root)
+            self._tree = ast.parse(_TOKEN.sub(partial(_python, names), text).strip(), mode="eval")
+            _check(self._tree)
         except (SyntaxError, ValueError):
             raise RailyardError(
                 f"{text!r} is not an expression", remedy="write figures, numbers, + - * / and comparisons"
             ) from None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of figures, in the order of the text."""
-        return tuple(self._names.values())
+        self.names = tuple(names)
 
     def of(self, figure: Callable[[str], Any], each: Callable[[str], list[Any]]) -> Any:
         """Return the value.
@@ -100,61 +84,29 @@ class Expression:
         Raises:
             RailyardError: An operator or function cannot take its values.
         """
-        functions = {**FUNCTIONS, "each": each}
+        known = {**FUNCTIONS, "each": each, _FIGURE: figure, "__builtins__": {}}
         try:
-            return self._value(self._root, figure, functions)
+            value = eval(compile(self._tree, "<expression>", "eval"), known)
         except (ArithmeticError, LookupError, TypeError, ValueError) as ex:
             raise RailyardError(
                 f"{self.text}: {type(ex).__name__}: {ex}", remedy="correct the expression"
             ) from None
+        return bool(value) if isinstance(self._tree.body, ast.BoolOp) else value
 
-    def _bound(self, match: re.Match[str]) -> str:
-        name = match["name"]
-        if name is None or name in _WORDS or (match["call"] and (name in FUNCTIONS or name == "each")):
-            return match[0]
-        symbol = f"_{len(self._names)}"
-        self._names[symbol] = name
-        return symbol + (match["call"] or "")
 
-    def _check(self, node: ast.AST) -> None:
-        allowed = (
-            ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.List,
-            ast.Call, ast.And, ast.Or, ast.Load, *_OPERATORS,
-        )  # fmt: skip
-        for part in ast.walk(node):
-            if not isinstance(part, allowed):
-                raise ValueError
-            if isinstance(part, ast.Call) and (part.keywords or not _known(part.func)):
-                raise ValueError
-            if isinstance(part, ast.Name) and part.id not in {*self._names, *FUNCTIONS, "each"}:
-                raise ValueError
+def _python(names: list[str], match: re.Match[str]) -> str:
+    """Return a token as Python: a figure's name, which is added to `names`, becomes a call of `_FIGURE`."""
+    name, call = match["name"], match["call"] or ""
+    if name is None or name in _WORDS or (call and name in _FUNCTION_NAMES):
+        return match[0]
+    names.append(name)
+    return f"{_FIGURE}({name!r}){call}"
 
-    def _value(self, node: ast.expr, figure: Callable[[str], Any], functions: Mapping[str, Any]) -> Any:
-        def of(part: ast.expr) -> Any:
-            return self._value(part, figure, functions)
 
-        match node:
-            case ast.Constant(value):
-                return value
-            case ast.Name(name):
-                return figure(self._names[name])
-            case ast.List(items):
-                return [of(item) for item in items]
-            case ast.BinOp(left, how, right):
-                return _OPERATORS[type(how)](of(left), of(right))
-            case ast.UnaryOp(how, item):
-                return _OPERATORS[type(how)](of(item))
-            case ast.BoolOp(ast.And(), items):
-                return all(of(item) for item in items)
-            case ast.BoolOp(_, items):
-                return any(of(item) for item in items)
-            case ast.IfExp(test, then, other):
-                return of(then) if of(test) else of(other)
-            case ast.Compare(left, hows, rights):
-                values = [of(left), *map(of, rights)]
-                pairs = zip(hows, values, values[1:], strict=False)
-                return all(_OPERATORS[type(how)](low, high) for how, low, high in pairs)
-            case ast.Call(ast.Name(name), items):
-                return functions[name](*map(of, items))
-            case _:
-                raise TypeError(ast.dump(node))
+def _check(tree: ast.AST) -> None:
+    """Raise a ValueError unless all parts of the tree are allowed."""
+    for part in ast.walk(tree):
+        unknown = isinstance(part, ast.Name) and part.id not in {*_FUNCTION_NAMES, _FIGURE}
+        odd_call = isinstance(part, ast.Call) and (part.keywords or not isinstance(part.func, ast.Name))
+        if unknown or odd_call or not isinstance(part, _ALLOWED):
+            raise ValueError
