@@ -77,7 +77,7 @@ def _message(error: ErrorDetails, location: Location, root: type[BaseModel]) -> 
             return f"unknown key {word!r}{_place(location[:-1])}; {remedy}"
         case "missing":
             return f"{key} is missing; add `{location[-1]}:`"
-        case "literal_error":
+        case "literal_error" | "enum":
             allowed = [word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
             return f"{key}: {value!r} is not known; {suggestion(str(value), allowed)}"
         case "greater_than":

@@ -5,12 +5,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, final
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, final
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
+
+from harness.scenario.topology import Model
+from papers.claims.figures.expression import Expression
+from topologies.errors import RailyardError
+from topologies.plugins.python_file import is_reference
 
 __all__ = [
     "Claim",
+    "Function",
     "Interval",
     "Kind",
     "Measured",
@@ -59,26 +77,99 @@ class Interval:
         return f"{number(self.low, digits=6)} to {number(self.high, unit, 6)}"
 
 
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _interval(value: Any) -> Any:
+    """Return the interval of a number or of [low, high]; ValueError for any other value."""
+    if isinstance(value, Interval) or value is None:
+        return value
+    if _number(value):
+        return Interval(value, value)
+    if isinstance(value, tuple) and len(value) == 2 and all(end is None or _number(end) for end in value):
+        ends = {name: end for name, end in zip(("low", "high"), value, strict=True) if end is not None}
+        return Interval(**ends)
+    raise ValueError(f"{value!r} is not a number or [low, high]; leave an open end null")
+
+
+def _figure(value: Any) -> Any:
+    """Return the interval of a figure; a figure in words stays text."""
+    return value if isinstance(value, str) else _interval(value)
+
+
+def _expression(text: str) -> str:
+    """Return an expression over figures, or the empty text; ValueError if the text is no expression."""
+    try:
+        return Expression(text).text if text else text
+    except RailyardError as ex:
+        raise ValueError(str(ex)) from None
+
+
+def _located(reference: str, info: ValidationInfo) -> str:
+    """Make FILE.py of a reference relative to the working directory instead of the file's folder."""
+    folder = (info.context or {}).get("folder", Path())
+    return str(folder / reference) if is_reference(reference) else reference
+
+
+_ENDS = {"type": "array", "items": {"type": ["number", "null"]}, "minItems": 2, "maxItems": 2}
+_INTERVAL: dict[str, Any] = {
+    "anyOf": [{"type": "number"}, _ENDS],
+    "description": "a number, or [low, high] with null for an open end",
+}
+_OR_WORDS: dict[str, Any] = {**_INTERVAL, "anyOf": [*_INTERVAL["anyOf"], {"type": "string"}]}
+
+_Interval = Annotated[Interval, PlainValidator(_interval), WithJsonSchema(_INTERVAL)]
+_OptionalInterval = Annotated[Interval | None, PlainValidator(_interval), WithJsonSchema(_INTERVAL)]
+_Figure = Annotated[Interval | str | None, PlainValidator(_figure), WithJsonSchema(_OR_WORDS)]
+_Expression = Annotated[str, AfterValidator(_expression)]
+Function = Annotated[str, Field(pattern=r"^(.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*$"), AfterValidator(_located)]
+"""A function: `module:function` or `FILE.py:function`, relative to the file of claims."""
+
+
 @final
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """A change that must turn a claim's verdict: `parameters`, or `value`, or `function`, or scale and shift.
+class Mutation(Model):
+    """A change that must turn a claim's verdict: values set, other figures read, or the value changed.
 
     Attributes:
-        what: the change, in words.
-        parameters: arguments of the model or keys of the scenario; the check computes its figures again.
-        value: expression over the unchanged figures, in place of the claim's expression.
-        function: function (`module:function` or FILE.py:function) that changes the measured value.
-        scale: factor of the measured value v in `scale * v + shift`.
-        shift: summand of the measured value.
+        what: The change in words; needed for `set` and `value`.
+        parameters: Key `set`: arguments of the model or keys of the scenario, and their values; the check
+            computes its figures again.
+        value: Expression in place of the claim's expression, over the same figures.
+        scale: Factor of the measured value.
+        shift: Number added to the measured value.
+        function: Function that returns another value for the measured value.
     """
 
-    what: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    value: str = ""
+    what: str = ""
+    parameters: Mapping[str, Any] = Field(default={}, alias="set")
+    value: _Expression = ""
     scale: float = 1.0
     shift: float = 0.0
-    function: str = ""
+    function: Function = ""
+
+    @model_validator(mode="after")
+    def _one_change(self) -> Self:
+        keys = self.model_dump(by_alias=True, exclude_unset=True)
+        given = [key for key in ("set", "value", "scale", "shift", "function") if key in keys]
+        if len(given) != 1:
+            raise ValueError(
+                "a mutation has exactly one of set, value, scale, shift and function; "
+                f"got {', '.join(given) or 'none'}"
+            )
+        if given[0] in ("set", "value") and not self.what:
+            raise ValueError("`what:` is missing: say in words what `set:` or `value:` changes")
+        return self
+
+    @property
+    def words(self) -> str:
+        """The change in words."""
+        if self.what:
+            return self.what
+        if self.function:
+            return f"the value by {Path(self.function).name}"
+        by_scale = "scale" in self.model_fields_set
+        return f"the value times {self.scale:g}" if by_scale else f"the value {self.shift:+g}"
 
 
 @final
@@ -101,49 +192,78 @@ class Measured:
     detail: str = ""
 
 
+_NEEDED = {
+    "text": "the quantity, in words",
+    "kind": "stated, derived, fitted, identity or recalled",
+    "place": "where the paper says it, or what it follows from",
+}
+
+
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Model):
     """A figure of a paper or of this project, declared before anything is measured.
 
+    Keys that a file of claims leaves out come from the check's `common`.
+
     Attributes:
-        name: slug of the claim in its check.
-        text: the quantity, in words.
-        place: the paper's section, figure or table; for a derived figure, the facts from which it follows.
-        kind: origin of the paper's figure.
-        unit: unit of all figures of the claim: "%", "x", "us", or a plural noun for counts.
-        paper: the paper's figure, as an interval or in words; None if the paper gives no figure.
-        holds: values at which the claim holds.
-        expected: for a known difference, the expected values of our figure; else None.
-        reason: cause of the difference, or basis of the claim.
-        mutation: a change that must turn the verdict; optional only for the kind `identity`.
-        value: expression over the check's figures; empty for the figure with the claim's name.
+        name: Slug of the claim in its check; in a file, the key of the claim.
+        text: The quantity, in words.
+        kind: Origin of the paper's figure.
+        place: The paper's section, figure or table; for a derived figure, the source of the derivation.
+        unit: Unit of all figures: "%", "x", "us", or a plural noun for counts.
+        paper: The paper's figure: a number, [low, high], or words.
+        within: Largest distance from `holds`, or from `paper` without `holds`.
+        holds: Values at which the claim holds; if missing, the values `within` of the paper's figure.
+        expected: For a known difference, the expected values of our figure.
+        reason: Reason of the difference, or basis of the claim.
+        value: Expression over the check's figures; else the figure with the claim's name.
+        mutation: A change that must turn the verdict; optional only for `kind: identity`.
+        cases: A claim for each case: its keys of a claim replace those given here, and its other values the
+            {placeholders} in the claim's name and texts.
     """
 
-    name: str
-    text: str
-    place: str
-    kind: Kind
-    holds: Interval
-    mutation: Mutation | None
+    name: SkipJsonSchema[str] = ""
+    text: str = ""
+    kind: Annotated[Kind, Field(strict=False)] = Field(default=None)
+    place: str = ""
     unit: str = ""
-    paper: Interval | str | None = None
-    expected: Interval | None = None
+    paper: _Figure = None
+    within: Annotated[float, Field(ge=0)] = 0
+    holds: _Interval = Field(default=None, validate_default=True)
+    expected: _OptionalInterval = None
     reason: str = ""
-    value: str = ""
+    value: _Expression = ""
+    mutation: Mutation | None = None
+    cases: tuple[Mapping[str, Any], ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.expected is not None and not self.reason:
-            raise ValueError(f"claim {self.name!r} expects a difference; give its reason")
-        if (
-            (expected := self.expected) is not None
-            and expected.low in self.holds
-            and expected.high in self.holds
-        ):
+    @field_validator("holds")
+    @classmethod
+    def _around(cls, holds: Interval | None, info: ValidationInfo) -> Interval | None:
+        """Return `holds`, or the paper's figure in its place, with `within` on both sides."""
+        if not {"paper", "within"} <= info.data.keys():
+            return holds  # `paper` or `within` is at fault
+        middle = info.data["paper"] if holds is None else holds
+        if not isinstance(middle, Interval):
+            raise ValueError("give `paper:` a number, or `holds:` the values at which the claim holds")
+        return Interval(middle.low - info.data["within"], middle.high + info.data["within"])
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for key, what in _NEEDED.items():
+            if not getattr(self, key):
+                raise ValueError(f"`{key}:` is missing: {what}")
+        if self.mutation is None and self.kind is not Kind.identity:
+            raise ValueError("`mutation:` is missing; only an identity may lack one")
+        if (expected := self.expected) is None:
+            return self
+        if not self.reason:
+            raise ValueError("the claim expects a difference; give its reason")
+        if expected.low in self.holds and expected.high in self.holds:
             raise ValueError(
-                f"claim {self.name!r} expects a difference where it holds: {expected.text()} is within "
+                f"the claim expects a difference where it holds: {expected.text()} is within "
                 f"{self.holds.text()}; narrow one interval"
             )
+        return self
 
     @property
     def accepted(self) -> Interval:

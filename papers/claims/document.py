@@ -63,7 +63,7 @@ def _row(row: Row) -> dict[str, Any]:
         "detail": row.trouble if measured is None else measured.detail,
         "verdict": row.verdict,
         "reason": claim.reason,
-        "mutation": None if claim.mutation is None else claim.mutation.what,
+        "mutation": None if claim.mutation is None else claim.mutation.words,
     }
     return result
 

@@ -88,7 +88,7 @@ def _turns(done: Sequence[Finished]) -> Iterator[Turn]:
             other = next(item for item in others if item.job.changes == mutation.parameters).rows[number]
             yield _turn(row, other)
         elif mutation.value and plain.figures is not None:
-            (other,) = judged([replace(row.claim, value=mutation.value)], plain.figures)
+            (other,) = judged([row.claim.model_copy(update={"value": mutation.value})], plain.figures)
             yield _turn(row, other)
         else:
             measured = changed(mutation, row.measured)

@@ -129,7 +129,7 @@ def _section(check: Check, rows: Sequence[Row], picture: str | None) -> list[str
 
 def _details(claim: Claim) -> str:
     """Return the claim's reason and mutation as a folded element; empty if the claim has neither."""
-    mutation = f"Turned by: {claim.mutation.what}." if claim.mutation else ""
+    mutation = f"Turned by: {claim.mutation.words}." if claim.mutation else ""
     parts = [f"<p>{escape(words)}</p>" for words in (claim.reason, mutation) if words]
     if not parts:
         return ""

@@ -19,11 +19,13 @@ from papers.claims.check import Check
 from papers.claims.claim import Claim, Interval, Kind, Mutation
 from papers.claims.figures.expression import Expression
 from papers.claims.figures.sources import ASSERTIONS, ModelSource, ScenarioSource, Source
-from papers.claims.form.schema import CheckSettings, ClaimSettings, FileSettings, MutationSettings
+from papers.claims.form.schema import CheckSettings, FileSettings
 from topologies.errors import RailyardError, suggestion
-from topologies.plugins.python_file import is_reference
 
 __all__ = ["ClaimFile", "read_claims"]
+
+# Keys of a claim; its name is the key before it.
+_KEYS = [key for key in Claim.model_fields if key != "name"]
 
 # Keys of result.json that an expression may read in addition to metrics.
 _RESULT_KEYS = frozenset(
@@ -118,29 +120,14 @@ def read_claims(path: Path) -> ClaimFile:
         )
     document = _completed(document)
     try:
-        settings = FileSettings.model_validate(document.values)
+        settings = FileSettings.model_validate(document.values, context={"folder": document.folder})
     except ValidationError as ex:
         lines = explain(document, ex, FileSettings)
         raise ScenarioError.joined([line.replace("the scenario", "the file") for line in lines]) from None
     files = tuple(document.folder / name for name in settings.files)
-    faults: list[str] = []
-    checks = []
-    for name, check in settings.checks.items():
-        claims = []
-        for slug, claim in check.claims.items():
-            try:
-                claims.append(_claim(slug, claim, document.folder))
-                Expression(claim.value or slug)
-                if claim.mutation is not None and claim.mutation.value:
-                    Expression(claim.mutation.value)
-            except (RailyardError, ValueError) as ex:
-                fault = ex if isinstance(ex, RailyardError) else RailyardError(str(ex))
-                faults.append(str(relocated(document, ("checks", name, "claims", slug), fault)))
-        checks.append(_check(name, check, claims, document.folder, files))
-    if faults:
-        raise ScenarioError.joined(faults)
+    checks = tuple(_check(name, check, document.folder, files) for name, check in settings.checks.items())
     about = (settings.name, settings.title, settings.description)
-    return ClaimFile(path, *about, files, tuple(checks), document)
+    return ClaimFile(path, *about, files, checks, document)
 
 
 def _completed(document: Document) -> Document:
@@ -188,13 +175,13 @@ def _by_case(name: str, claim: Any) -> Iterator[tuple[str, Any]]:
         yield name, claim
         return
     for case in cases:
-        own = {**claim, **{key: value for key, value in case.items() if key in ClaimSettings.model_fields}}
+        own = {**claim, **{key: value for key, value in case.items() if key in _KEYS}}
         del own["cases"]
         for key in case:
-            if key not in ClaimSettings.model_fields and f"{{{key}" not in f"{name}{own}":
+            if key not in _KEYS and f"{{{key}" not in f"{name}{own}":
                 raise RailyardError(
                     f"a case of {name!r} has {key!r}, which is neither a key of a claim nor a placeholder",
-                    remedy=suggestion(key, ClaimSettings.model_fields),
+                    remedy=suggestion(key, _KEYS),
                 )
         try:
             yield _filled(name, case), _filled(own, case)
@@ -214,23 +201,21 @@ def _filled(value: Any, words: Mapping[str, Any]) -> Any:
     return tuple(_filled(item, words) for item in value) if isinstance(value, tuple) else value
 
 
-def _check(
-    name: str, settings: CheckSettings, claims: list[Claim], folder: Path, files: tuple[Path, ...]
-) -> Check:
+def _check(name: str, settings: CheckSettings, folder: Path, files: tuple[Path, ...]) -> Check:
+    claims = [claim.model_copy(update={"name": slug}) for slug, claim in settings.claims.items()]
     source: Source
     if settings.model is not None:
-        picture = _function(settings.picture or "", folder)
-        source = ModelSource(_function(settings.model, folder), settings.arguments, picture, files)
+        source = ModelSource(settings.model, settings.arguments, settings.picture, files)
     else:
         assert settings.scenario is not None
         source = ScenarioSource(
             tuple(_scenario(file, folder) for file in settings.scenario),
             settings.variants,
             settings.set,
-            settings.fail_each or "",
+            settings.fail_each,
             settings.repeats,
-            _function(settings.derive or "", folder),
-            _function(settings.picture or "", folder),
+            settings.derive,
+            settings.picture,
         )
         if not source.fail_each and all(claim.value != ASSERTIONS for claim in claims):
             claims = [_assertions(", ".join(settings.scenario)), *claims]
@@ -245,55 +230,13 @@ def _assertions(scenarios: str) -> Claim:
         place=scenarios,
         kind=Kind.derived,
         holds=Interval(0, 0),
-        mutation=Mutation("the value +1", shift=1),
+        mutation=Mutation(shift=1),
         unit="assertions",
         value=ASSERTIONS,
     )
-
-
-def _claim(name: str, settings: ClaimSettings, folder: Path) -> Claim:
-    holds = settings.holds
-    if holds is None:
-        assert isinstance(settings.paper, Interval)
-        holds = settings.paper
-    if settings.within is not None:
-        holds = Interval(holds.low - settings.within, holds.high + settings.within)
-    assert settings.kind is not None
-    return Claim(
-        name=name,
-        text=settings.text,
-        place=settings.place,
-        kind=Kind(settings.kind),
-        holds=holds,
-        mutation=None if settings.mutation is None else _mutation(settings.mutation, folder),
-        unit=settings.unit,
-        paper=settings.paper,
-        expected=settings.expected,
-        reason=settings.reason,
-        value=settings.value,
-    )
-
-
-def _mutation(settings: MutationSettings, folder: Path) -> Mutation:
-    if settings.set is not None:
-        return Mutation(settings.what, settings.set)
-    if settings.value is not None:
-        return Mutation(settings.what, value=settings.value)
-    if settings.scale is not None:
-        return Mutation(settings.what or f"the value times {settings.scale:g}", scale=settings.scale)
-    if settings.shift is not None:
-        return Mutation(settings.what or f"the value {settings.shift:+g}", shift=settings.shift)
-    assert settings.function is not None
-    function = _function(settings.function, folder)
-    return Mutation(settings.what or f"the value by {settings.function}", function=function)
 
 
 def _scenario(file: str, folder: Path) -> Path:
     """Return the path of a scenario in the folder; else of one in the experiments that come with Railyard."""
     shipped = EXPERIMENTS / file
     return shipped if not (folder / file).exists() and shipped.is_file() else folder / file
-
-
-def _function(reference: str, folder: Path) -> str:
-    """Make FILE.py of a reference relative to the working directory instead of the folder."""
-    return str(folder / reference) if is_reference(reference) else reference

@@ -266,7 +266,7 @@ def _mutate(chosen: Sequence[Check], jobs: int, ray: str | None) -> bool:
                     "refused" if isnan(turn.value) else number(turn.value, claim.unit),
                 )
                 accepted = claim.accepted.text(claim.unit)
-                cells = (claim.text, accepted, values[0], claim.mutation.what, values[1])
+                cells = (claim.text, accepted, values[0], claim.mutation.words, values[1])
                 colour = "green" if turn.turned else "bold red"
                 words = "turns" if turn.turned else "does not turn"
                 rows.append((*map(escape, cells), f"[{colour}]{words}[/]"))

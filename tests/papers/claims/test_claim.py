@@ -2,7 +2,6 @@
 """Intervals, verdicts, statistics and mutations of claims."""
 
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -11,17 +10,18 @@ from papers.claims.claim import number
 from papers.claims.figures.sources import Figures
 from papers.claims.page import strip_svg
 
-CLAIM = Claim(
-    name="gain",
-    text="gain",
-    place="a paper, §2",
-    kind=Kind.stated,
-    unit="%",
-    paper=Interval(4, 7),
-    holds=Interval(4, 7),
-    mutation=Mutation("the value +4", shift=4),
-)
-KNOWN = replace(CLAIM, expected=Interval(8, 9), reason="links are wider here")
+KEYS = {
+    "name": "gain",
+    "text": "gain",
+    "place": "a paper, §2",
+    "kind": Kind.stated,
+    "unit": "%",
+    "paper": Interval(4, 7),
+    "holds": Interval(4, 7),
+    "mutation": Mutation(shift=4),
+}
+CLAIM = Claim(**KEYS)
+KNOWN = CLAIM.model_copy(update={"expected": Interval(8, 9), "reason": "links are wider here"})
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,16 @@ def test_the_whole_confidence_interval_has_to_be_accepted(claim, measured, expec
 
 def test_a_known_difference_has_a_reason_and_lies_outside_of_what_holds():
     with pytest.raises(ValueError, match="give its reason"):
-        replace(CLAIM, expected=Interval(8, 9))
+        Claim(**KEYS, expected=Interval(8, 9))
     with pytest.raises(ValueError, match="where it holds"):
-        replace(CLAIM, expected=Interval(5, 6), reason="so")
+        Claim(**KEYS, expected=Interval(5, 6), reason="so")
 
 
 def test_claims_read_figures_and_expressions_over_them():
     figures = Figures({"gain": Measured(5.0, 4.5, 5.5, 10), "base.us": 40, "other.us": 8})
-    ratio = replace(CLAIM, name="ratio", value="base.us / other.us")
-    rows = judged((CLAIM, ratio, replace(CLAIM, name="loss")), figures)
+    ratio = CLAIM.model_copy(update={"name": "ratio", "value": "base.us / other.us"})
+    loss = CLAIM.model_copy(update={"name": "loss"})
+    rows = judged((CLAIM, ratio, loss), figures)
     assert [row.verdict for row in rows] == ["holds", "holds", "unexpected"]
     assert rows[0].measured == Measured(5.0, 4.5, 5.5, 10)
     assert rows[1].measured == Measured(5.0)

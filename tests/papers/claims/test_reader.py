@@ -105,6 +105,7 @@ def test_a_study_becomes_checks(study: Path):
         ("paper: 3}", "paper: few}", "give `paper:` a number, or `holds:`"),
         ("paper: 3}", "paper: [4, 3]}", "interval from 4 to 3 is empty"),
         ("paper: 3}", "paper: 3, kind: said}", "'said' is not known; "),
+        ("paper: 3}", "paper: 3, name: degree}", "a claim has no key `name:`"),
         ("      kind: stated\n", "", "`kind:` is missing: stated, derived"),
         ("      place: our paper, §2\n", "", "`place:` is missing"),
         ("paper: 3}", "paper: 3, mutation: null}", "`mutation:` is missing; only an identity may lack one"),
