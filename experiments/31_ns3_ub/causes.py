@@ -17,7 +17,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from papers.checking.completion import Times, ended_operations
-from papers.checking.statements import say
+from papers.checking.statements import heading, say
 from railyard.command import railyard, result_of
 
 HERE = Path(__file__).resolve().parent
@@ -75,7 +75,7 @@ def main() -> int:
         print(f"skipped: needs the cases {' and '.join(THEIRS)} of ns-3-UB: --cases FOLDER")
         return 0
     checks: dict[str, bool] = {}
-    lines = ["| case | here | tasks, µs |", "|---|---|---|"]
+    lines = [heading("case", "here", "tasks, µs", words=3)]
     for case, changed, times in runs(chosen.cases):
         lines.append(f"| {case} | {changed} | {', '.join(f'{time:.2f}' for time in times.values())} |")
         if changed in ("the simulator's collisions", "one path, in turn"):

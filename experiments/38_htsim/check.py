@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from papers.checking.completion import Times, draw_completion, ended_operations, table_of_completion
-from papers.checking.statements import say
+from papers.checking.statements import heading, say
 from railyard.command import railyard, result_of
 
 HERE = Path(__file__).resolve().parent
@@ -111,8 +111,9 @@ def main() -> int:
     if cases:
         print("\n".join(table_of_completion(cases)))
     if causes:
-        print("\n| incast, links here | first, µs | median, µs | last, µs | 3->15, µs | 14->15, µs |")
-        print("\n".join(["|---|---:|---:|---:|---:|---:|", *causes]))
+        ends_of = ("first", "median", "last", "3->15", "14->15")
+        head = heading("incast, links here", *(f"{name}, µs" for name in ends_of))
+        print("\n".join(["", head, *causes]))
     if chosen.picture is not None and cases.keys() >= set(DRAWN):
         draw_completion(chosen.picture, {name: cases[name] for name in DRAWN}, "htsim NDP")
     return say(checks)

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from emulation.traffic.graph.document import write_graph
 from harness.formats.imported import Imported, mesh_of
 from harness.formats.msccl.graph import read_msccl
+from papers.checking.statements import heading
 from railyard.command import result_of
 
 __all__ = ["compare"]
@@ -41,28 +42,26 @@ def measured(algorithms: Mapping[str, Imported], topology: Mapping[str, Any]) ->
     return {name: own for name, own in measurements.items() if own and own["correct_npus"] == own["npus"]}
 
 
-def compare(folder: Path) -> Iterator[tuple[str, str, bool]]:
-    """Yield a line of a table, what is checked of it, and whether it holds."""
+def compare(folder: Path) -> Iterator[tuple[str, bool]]:
+    """Print a table; yield what is checked of each line, and whether it holds."""
     algorithms = {
         file.stem: read_msccl([file], chunk_bytes=CHUNK_BYTES) for file in sorted(folder.glob("*.xml"))
     }
     ranks = {name: len(_members(imported)) for name, imported in algorithms.items()}
-    yield "| algorithm | GPUs | frames | full mesh, µs | to bound | rack, µs | to bound |", "", True
-    yield "|---|---:|---:|---:|---:|---:|---:|", "", True
+    print(heading("algorithm", "GPUs", "frames", "full mesh, µs", "to bound", "rack, µs", "to bound"))
     mesh: dict[str, dict[str, float]] = {}
     for size in sorted({*ranks.values()}):
         mesh |= measured({name: algorithms[name] for name in ranks if ranks[name] == size}, mesh_of(size))
     rack = measured(algorithms, RACK)
     for name in algorithms:
         right = name in mesh and name in rack
-        line = ""
         if right:
             on = (
                 f"{own['completion_us']:,.2f} | {own['ratio_to_bound']:.2f}"
                 for own in (mesh[name], rack[name])
             )
-            line = f"| {name} | {ranks[name]} | {mesh[name]['sent_frames']:,.0f} | {' | '.join(on)} |"
-        yield line, f"{name}: proved, and right on both fabrics", right
+            print(f"| {name} | {ranks[name]} | {mesh[name]['sent_frames']:,.0f} | {' | '.join(on)} |")
+        yield f"{name}: proved, and right on both fabrics", right
 
 
 def _members(imported: Imported) -> Sequence[str]:

@@ -22,6 +22,7 @@ from ruamel.yaml import YAML
 
 from harness.formats.msccl.graph import read_msccl
 from harness.formats.written import write_imported
+from papers.checking.statements import heading
 from railyard.command import railyard, result_of
 
 __all__ = ["compare"]
@@ -42,7 +43,6 @@ DIRECT = ("reduce_scatter", "all_reduce", "all_to_all")
 NO_BACK_PRESSURE = {"credit_bytes": 8 * MIB}
 RANKS = (4, 8, 16)
 REDUCTIONS_US = 7 * 7
-Row = tuple[str, str, bool]
 WALL = re.compile(r"sys\[(\d+)\], Wall time: (\d+)")
 
 
@@ -90,7 +90,7 @@ def by_ring(ranks: int, steps: int, share: int, parts: int = 1) -> float | None:
             "send": share,
             "from": f"npu{npu}",
             "to": f"npu{(npu + 1) % ranks}",
-            **({"after": [f"s{step - 1}.{(npu - 1) % ranks}"]} if step else {}),
+            "after": [f"s{step - 1}.{(npu - 1) % ranks}"] if step else [],
         }
         for step in range(steps * parts)
         for npu in range(ranks)
@@ -100,15 +100,8 @@ def by_ring(ranks: int, steps: int, share: int, parts: int = 1) -> float | None:
         graph.write_text(
             json.dumps({"format": "railyard-graph", "version": 1, "name": "ring", "operations": operations})
         )
-        YAML().dump(
-            {
-                "name": "ring",
-                "title": "ring",
-                "topology": {},
-                "variants": [{"name": "run", "graph": {"file": graph.name}}],
-            },
-            scenario,
-        )
+        variants = [{"name": "run", "graph": {"file": graph.name}}]
+        YAML().dump({"name": "ring", "title": "ring", "topology": {}, "variants": variants}, scenario)
         return _run(scenario, ranks)
 
 
@@ -127,43 +120,43 @@ def custom_ring(file: Path, ranks: int) -> float | None:
         return _run(write_imported(imported, Path(name) / "imported", file.name), ranks)
 
 
-def _row(name: str, theirs: float, ours: float | None, stalled: float | None = None) -> Row:
-    """Return a line of a table; `stalled` is the time with the credits of a scenario that names none."""
+def _compared(name: str, theirs: float, ours: float | None, stalled: float | None = None) -> tuple[str, bool]:
+    """Print a line of a table; return what is checked of it, and whether it holds.
+
+    `stalled` is the time with the credits of a scenario that names none.
+    """
     if ours is None:
-        return "", f"{name}: data are right", False
+        return f"{name}: data are right", False
     held = "" if stalled is None else f" {stalled:,.2f} |"
-    line = f"| {name} | {ours:,.2f} | {theirs:,.2f} | {ours / theirs:.3f} |{held}"
-    return line, f"{name}: data are right, {ours / theirs:.3f} of astra-sim's time", True
+    print(f"| {name} | {ours:,.2f} | {theirs:,.2f} | {ours / theirs:.3f} |{held}", flush=True)
+    return f"{name}: data are right, {ours / theirs:.3f} of astra-sim's time", True
 
 
-def compare(program: Path, checkout: Path) -> Iterator[Row]:
-    """Yield a line of a table, what is checked of it, and whether it holds."""
+def compare(program: Path, checkout: Path) -> Iterator[tuple[str, bool]]:
+    """Print two tables; yield what is checked of each line, and whether it holds."""
     examples = checkout / "examples"
     benchmarks = examples / "workload" / "microbenchmarks"
     native = examples / "system" / "native_collectives" / "Ring_4chunks.json"
-    yield "| collective of 1 MiB | ring here, µs | astra-sim, µs | ratio |", "", True
-    yield "|---|---:|---:|---:|", "", True
+    print(heading("collective of 1 MiB", "ring here, µs", "astra-sim, µs", "ratio"))
     for kind, (steps, moved) in STEPS.items():
         for ranks in RANKS:
-            theirs = their_time(
-                program, checkout, benchmarks / kind / f"{ranks}npus_1MB" / kind, ranks, native
-            )
+            traces = benchmarks / kind / f"{ranks}npus_1MB"
+            theirs = their_time(program, checkout, traces / kind, ranks, native)
             ours = by_ring(ranks, steps(ranks), moved(ranks) // PARTS, PARTS)
-            yield _row(f"{kind}, {ranks} NPUs", theirs, ours)
+            yield _compared(f"{kind}, {ranks} NPUs", theirs, ours)
     custom = examples / "system" / "custom_collectives"
     workload = benchmarks / "all_reduce" / "8npus_1MB" / "all_reduce"
     theirs = their_time(program, checkout, workload, 8, custom / "custom_collective.json")
     files = custom / "custom_ring_allreduce_8npus_1MB"
-    yield _row("custom ring, 8 NPUs, its traces", theirs, from_traces(files, 8))
-    yield _row(
-        "custom ring, 8 NPUs, its XML", theirs - REDUCTIONS_US, custom_ring(files / "custom_allreduce.xml", 8)
+    yield _compared("custom ring, 8 NPUs, its traces", theirs, from_traces(files, 8))
+    ours = custom_ring(files / "custom_allreduce.xml", 8)
+    yield _compared("custom ring, 8 NPUs, its XML", theirs - REDUCTIONS_US, ours)
+    print()
+    print(
+        heading(
+            "direct sends of 1 MiB", "here, µs", "astra-sim, µs", "ratio", "here with credits of 64 KiB, µs"
+        )
     )
-    yield (
-        "\n| direct sends of 1 MiB | here, µs | astra-sim, µs | ratio | here with credits of 64 KiB, µs |",
-        "",
-        True,
-    )
-    yield "|---|---:|---:|---:|---:|", "", True
     with tempfile.TemporaryDirectory() as name:
         system = _direct(native, Path(name))
         for kind in DIRECT:
@@ -171,4 +164,4 @@ def compare(program: Path, checkout: Path) -> Iterator[Row]:
                 traces = benchmarks / kind / f"{ranks}npus_1MB"
                 theirs = their_time(program, checkout, traces / kind, ranks, system)
                 free = from_traces(traces, ranks, NO_BACK_PRESSURE)
-                yield _row(f"direct {kind}, {ranks} NPUs", theirs, free, from_traces(traces, ranks))
+                yield _compared(f"direct {kind}, {ranks} NPUs", theirs, free, from_traces(traces, ranks))

@@ -25,25 +25,21 @@ def main() -> int:
     parser.add_argument("--astra-checkout", type=Path, help="checkout of astra-sim, for its examples")
     chosen = parser.parse_args()
     checks: dict[str, bool] = {}
-    parts = {
-        "algorithms of MSCCL: --algorithms FOLDER": chosen.algorithms
-        and algorithms.compare(chosen.algorithms),
-        "measurements of ns3-msccl-data: --measured FOLDER": chosen.measured
-        and measured.compare(chosen.measured),
-        "astra-sim: --astra PROGRAM --astra-checkout FOLDER": chosen.astra
-        and chosen.astra_checkout
-        and astra.compare(chosen.astra, chosen.astra_checkout),
-    }
-    for what, rows in parts.items():
-        if not rows:
+    parts = (
+        ("algorithms of MSCCL: --algorithms FOLDER", algorithms.compare, (chosen.algorithms,)),
+        ("measurements of ns3-msccl-data: --measured FOLDER", measured.compare, (chosen.measured,)),
+        (
+            "astra-sim: --astra PROGRAM --astra-checkout FOLDER",
+            astra.compare,
+            (chosen.astra, chosen.astra_checkout),
+        ),
+    )
+    for what, compare, paths in parts:
+        if None in paths:
             print(f"skipped: needs {what}")
             continue
         print()
-        for line, check, holds in rows:
-            if line:
-                print(line, flush=True)
-            if check:
-                checks[check] = holds
+        checks |= dict(compare(*paths))
     return say(checks)
 
 

@@ -20,7 +20,7 @@ from fabric import GPUS
 from ruamel.yaml import YAML
 from theirs import PARTS, part_of, their_times
 
-from papers.checking.statements import say
+from papers.checking.statements import heading, say
 from railyard.command import railyard, result_of
 
 HERE = Path(__file__).resolve().parent
@@ -110,10 +110,8 @@ def parts_of(operations: Sequence[Mapping[str, Any]], scale: float) -> Times:
 
 def table(ours: Times, full: Times, lower: Times) -> list[str]:
     """Return the lines of a table: a part a line, then the whole."""
-    lines = [
-        "| part of an iteration, ms | here | SimAI, full rates | ratio | SimAI, its tables | ratio |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
+    titles = ("here", "SimAI, full rates", "ratio", "SimAI, its tables", "ratio")
+    lines = [heading("part of an iteration, ms", *titles)]
     rows = {part: (ours[part], full[part], lower[part]) for part in PARTS if full[part] or lower[part]}
     rows["together"] = (sum(ours.values()), sum(full.values()), sum(lower.values()))
     for part, (here, at_full, by_tables) in rows.items():

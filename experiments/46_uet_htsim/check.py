@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.formats.htsim_plan import read_plan
 from harness.formats.imported import Imported
 from harness.formats.written import write_imported
-from papers.checking.statements import say
+from papers.checking.statements import heading, say
 from railyard.command import result_of
 
 # Parts of the names of experiments whose targets are missed; the README has the causes.
@@ -53,7 +53,7 @@ def main() -> int:
     plan = chosen.uet / chosen.plan
     theirs = their_tails(chosen.uet / "validate_outputs" / plan.with_suffix(".out").name)
     checks: dict[str, bool] = {}
-    print("| experiment | target, µs | uet-htsim, µs | here, µs | ratio |\n|---|---:|---:|---:|---:|")
+    print(heading("experiment", "target, µs", "uet-htsim, µs", "here, µs", "ratio"))
     for experiment, their in zip(read_plan(plan), theirs, strict=True):
         if hosts_of(experiment) > chosen.hosts:
             continue

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
-from papers.checking.statements import say
+from papers.checking.statements import heading, say
 from papers.training.interconnect import Interconnect, Leg, Use, mesh
 from papers.training.iteration import Assumptions, iteration
 from papers.training.placement import Placement
@@ -115,7 +115,7 @@ def close(losses: list[str], others: list[str]) -> bool:
 
 def fabrics(folder: Path, checks: dict[str, bool]) -> None:
     """Compare steps on three fabrics with the model."""
-    print("| fabric | a step, µs | by the model, µs | ratio |\n|---|---:|---:|---:|")
+    print(heading("fabric", "a step, µs", "by the model, µs", "ratio"))
     losses = {}
     for name in ("rack", "hpn", "rail-only"):
         result = run(name, folder / name, "--variant", "healthy", words=("--steps", "6"))
@@ -131,11 +131,9 @@ def fabrics(folder: Path, checks: dict[str, bool]) -> None:
 
 def faults(folder: Path, checks: dict[str, bool]) -> None:
     """Compare runs under faults with the healthy run of the same fabric."""
-    print(
-        "\n| fabric | variant | losses equal the healthy run's | step 6, µs | step 7 | step 8 | "
-        "steps 9 to 20, sum |"
-    )
-    print("|---|---|---:|---:|---:|---:|---:|")
+    steps = ("step 6, µs", "step 7", "step 8", "steps 9 to 20, sum")
+    print()
+    print(heading("fabric", "variant", "losses equal the healthy run's", *steps, words=2))
     words = ("--steps", str(STEPS))
     for fabric, variants in FAULTS.items():
         healthy = None

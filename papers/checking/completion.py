@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from papers.checking.statements import heading
+
 __all__ = ["Times", "draw_completion", "ended_operations", "table_of_completion"]
 
 _POINTS = 200  # approximate number of points of a curve
@@ -28,9 +30,8 @@ def ended_operations(result: Mapping[str, Any], variant: str = "run") -> Times:
 
 def table_of_completion(cases: Cases) -> Iterator[str]:
     """Yield the lines of a table of last and median completions; the other simulator may lack some tasks."""
-    titles = ["tasks", "ended there", "last here, µs", "last there, µs", "ratio", "median here, µs"]
-    yield f"| case | {' | '.join([*titles, 'median there, µs'])} |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    times = ("last here, µs", "last there, µs", "ratio", "median here, µs", "median there, µs")
+    yield heading("case", "tasks", "ended there", *times)
     for name, (ours, theirs) in cases.items():
         own, other = sorted(ours.values()), sorted(theirs.values())
         yield (

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print statements about results, for experiments checked by Python code."""
+"""Statements about results and headings of tables, for experiments checked by Python code."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["say"]
+__all__ = ["heading", "say"]
 
 
 def say(checks: Mapping[str, bool]) -> int:
@@ -13,3 +13,8 @@ def say(checks: Mapping[str, bool]) -> int:
     for text, holds in checks.items():
         print(f"{text}: {'yes' if holds else 'NO'}")
     return 0 if all(checks.values()) else 1
+
+
+def heading(*titles: str, words: int = 1) -> str:
+    """Return the heading of a Markdown table; the first `words` columns are text, the others numbers."""
+    return f"| {' | '.join(titles)} |\n|{'---|' * words}{'---:|' * (len(titles) - words)}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from papers.checking.statements import say
+from papers.checking.statements import heading, say
 
 __all__ = ["TESTBEDS", "available", "compare", "differing", "table"]
 
@@ -71,7 +71,7 @@ def compare(
 
 def table(results: Mapping[str, Mapping[str, Any]], metrics: Iterable[str]) -> str:
     """Return metrics by testbed as a Markdown table; a question mark follows a time of an unfaithful run."""
-    lines = ["| | " + " | ".join(results) + " |", "|---|" + "---:|" * len(results)]
+    lines = [heading("", *results)]
     for metric in metrics:
         cells = (_figure(result, metric) for result in results.values())
         variant, _, name = metric.partition(".")
