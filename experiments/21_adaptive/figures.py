@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import isnan
 from typing import Any
 
-from harness.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
+from harness.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of, write_beside
 from papers.ub_mesh.shares import BIN_US, shares_over_time
 
 # Label, and the variants with static and with adaptive shares.
@@ -67,15 +67,7 @@ def picture(result: Mapping[str, Any]) -> str:
         for number, (value, word) in enumerate(((static, "static shares"), (adaptive, "adaptive"))):
             place = row - 0.2 + 0.4 * number
             bars.barh(place, value, 0.36, color=colour(number), label=word if not row else None)
-            bars.annotate(
-                f"{value:.1f}",
-                (value, place),
-                xytext=(3, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=7,
-                color=INK,
-            )
+            write_beside(bars, f"{value:.1f}", (value, place), 3, fontsize=7)
     bars.set_xscale("log")
     bars.set_xlim(5, 2500)
     bars.set_yticks(range(len(times)), [label for label, _, _ in times])

@@ -12,7 +12,7 @@ from emulation.traffic.collectives import (
     mesh_rings,
 )
 from emulation.traffic.schedule.schedule import Schedule, check, demand
-from harness.report.figures.plot import INK, bare_rows, colour, new_figure, svg_of
+from harness.report.figures.plot import INK, bare_rows, colour, new_figure, svg_of, write_beside
 from harness.run.collectives.grids import members_of
 from harness.run.collectives.schedule import schedule_of
 from harness.scenario.schema import Collective
@@ -78,9 +78,7 @@ def picture(result: Mapping[str, Any]) -> str:
     figure, axes = new_figure(height=2.4)
     for row, (name, value) in enumerate(times.items()):
         axes.barh(row, value, color=colour(0 if name in ("halves", "rings") else 1))
-        axes.annotate(
-            f"{value:.4f}", (value, row), xytext=(4, 0), textcoords="offset points", va="center", color=INK
-        )
+        write_beside(axes, f"{value:.4f}", (value, row))
         if name in busiest:
             axes.plot([busiest[name]] * 2, [row - 0.4, row + 0.4], color=INK)
     axes.set_yticks(range(len(times)), [TITLES[name] for name in times])

@@ -17,6 +17,7 @@ from harness.report.figures.plot import (
     new_figure,
     plain,
     svg_of,
+    write_beside,
 )
 
 __all__ = ["Dropped", "Samples", "Used", "distributions_svg", "drops_svg", "limits_svg"]
@@ -107,9 +108,7 @@ def drops_svg(variants: Sequence[Dropped], places: Sequence[str]) -> str:
         label = None if variant.index in named else variant.label
         named.add(variant.index)
         axes.barh(row, frames, height=0.62, color=colour(variant.index), label=label)
-        axes.annotate(
-            f"{frames:,}", (frames, row), xytext=(6, 0), textcoords="offset points", va="center", color=INK
-        )
+        write_beside(axes, f"{frames:,}", (frames, row), 6)
     first = [0] + [row for row in range(1, len(bars)) if bars[row][0] != bars[row - 1][0]]
     axes.set_yticks(first, [bars[row][0] for row in first])
     axes.set_ylim(len(bars) - 0.4, -0.6)

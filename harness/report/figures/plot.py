@@ -11,7 +11,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +29,7 @@ __all__ = [
     "new_figure",
     "plain",
     "svg_of",
+    "write_beside",
 ]
 
 # Okabe and Ito's palette, with grey instead of black and without yellow, which are invisible on some pages.
@@ -113,9 +114,7 @@ def bar_panels(
         plain(axes)
         axes.barh(range(len(bars)), [value for value, _ in bars], color=colours)
         for row, (value, text) in enumerate(bars):
-            axes.annotate(
-                text, (value, row), xytext=(4, 0), textcoords="offset points", va="center", color=INK
-            )
+            write_beside(axes, text, (value, row))
         axes.set_xlim(0, room * max(value for value, _ in bars))
         axes.set_xticks([])
         axes.set_xlabel(title, color=INK)
@@ -125,6 +124,14 @@ def bar_panels(
     all_axes[0].invert_yaxis()
     figure.tight_layout()
     return figure
+
+
+def write_beside(axes: Axes, text: str, point: tuple[float, float], right: float = 4, **font: Any) -> None:
+    """Write text `right` points to the right of a point in the coordinates of the axes, such as a bar's end.
+
+    `font` has further options of matplotlib's text, such as `fontsize`.
+    """
+    axes.annotate(text, point, (right, 0), textcoords="offset points", va="center", color=INK, **font)
 
 
 def legend_below(axes: Axes, rows: int, room: float = 0.0) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from harness.report.figures.plot import DASHES, INK, bare_rows, colour, new_figure, svg_of
+from harness.report.figures.plot import DASHES, INK, bare_rows, colour, new_figure, svg_of, write_beside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -172,14 +172,8 @@ def bars_svg(bars: Sequence[Bar]) -> str:
         text = f"{bar.completion_us:,.2f} µs = {bar.completion_us / bar.bound_us:.2f} x bound"
         if bar.failed:
             text = f"✕ {bar.failed}"
-        axes.annotate(
-            f"{text} ?" if bar.doubtful else text,
-            (max(length, bar.bound_us if bar.failed else 0), row),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            color=INK,
-        )
+        end = max(length, bar.bound_us if bar.failed else 0)
+        write_beside(axes, f"{text} ?" if bar.doubtful else text, (end, row), 6)
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
     axes.invert_yaxis()
     axes.set_xlim(0, 1.42 * longest)
