@@ -12,12 +12,10 @@ from controller.recovery.notification import Delays, Notification, NotificationR
 from harness.report.figures.comparison_charts import Samples, distributions_svg
 from harness.sweeps.cases import sample_pairs
 from papers.claims import Measured, Progress, Values
-from papers.ub_mesh.figures.recovery import job_pairs
+from papers.ub_mesh.figures.recovery import MODES, US, job_pairs
 from topologies.families.registry import build
 
-US = 10**6
 COSTS = Delays(detect_ps=US, processing_ps=US)
-MODES: tuple[Mode, ...] = ("direct", "flooding")
 
 
 def plans() -> dict[str, Plan]:
@@ -41,14 +39,11 @@ def cases(plan: Plan, every: bool) -> list[tuple[str, ...]]:
 @cache
 def reports(every: bool) -> Mapping[str, Mapping[Mode, list[NotificationReport]]]:
     """Return what is reported of each failure, by plan and by the way in which news of it spreads."""
-    return {
-        name: {mode: [run.fail(case) for case in cases(plan, every)] for mode, run in _runs(plan).items()}
-        for name, plan in plans().items()
-    }
-
-
-def _runs(plan: Plan) -> dict[Mode, Notification]:
-    return {mode: Notification(plan, mode, COSTS) for mode in MODES}
+    result: dict[str, Mapping[Mode, list[NotificationReport]]] = {}
+    for name, plan in plans().items():
+        runs = {mode: Notification(plan, mode, COSTS) for mode in MODES}
+        result[name] = {mode: [run.fail(case) for case in cases(plan, every)] for mode, run in runs.items()}
+    return result
 
 
 def controllers(note: Progress, every: bool = False) -> Values:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from controller.trees.bounds import full_rate_slots, round_trip_ps
+from controller.trees.bounds import round_trip_ps
 from emulation.traffic.frames.values import VALUE_BYTES
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES, SRH_BYTES
 from emulation.traffic.tree.wire import FRAME_BYTES
@@ -40,12 +40,6 @@ def bytes_out(result: Mapping[str, Any]) -> dict[str, float]:
             left = frames * DATA_HEADER_BYTES + 2 * (hosts - 1) / hosts * size
         figures[f"{name}.host_bytes"] = left / size
     return figures
-
-
-def needed_slots(file: str) -> dict[str, float]:
-    """Return the slots of a tree that the full rate of its links needs on the fabric of a scenario."""
-    ready = next(each for each in _prepared(file) if each.reduces)
-    return {"slots": max(full_rate_slots(ready.fabric, tree, FRAME_BYTES) for tree in _trees(ready).trees)}
 
 
 def throughput(result: Mapping[str, Any]) -> dict[str, float]:
