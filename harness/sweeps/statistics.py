@@ -20,6 +20,7 @@ __all__ = [
     "Spread",
     "differences",
     "grouped",
+    "median_interval",
     "seeds_alike",
     "shown_metrics",
     "spread_of",
@@ -109,18 +110,23 @@ def spread_of(values: Sequence[float]) -> Spread:
     array = np.asarray(values, dtype=np.float64)
     low = median = high = float(np.median(array))
     if len(array) > 1 and array.min() < array.max():
-        from scipy.stats import bootstrap
-
-        interval = bootstrap(
-            (array,),
-            np.median,
-            confidence_level=CONFIDENCE,
-            n_resamples=_RESAMPLES,
-            method="percentile",
-            rng=np.random.default_rng(0),
-        ).confidence_interval
-        low, high = float(interval.low), float(interval.high)
+        low, high = median_interval(array, _RESAMPLES, seed=0)
     return Spread(len(array), median, low, high, float(array.min()), float(array.max()))
+
+
+def median_interval(values: Sequence[float] | np.ndarray, resamples: int, seed: int) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of the median, by percentile bootstrap from a fixed seed."""
+    from scipy.stats import bootstrap
+
+    interval = bootstrap(
+        (np.asarray(values, dtype=np.float64),),
+        np.median,
+        confidence_level=CONFIDENCE,
+        n_resamples=resamples,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(interval.low), float(interval.high)
 
 
 def grouped(records: Iterable[Record], axes: Sequence[str]) -> list[Group]:

@@ -16,7 +16,7 @@ from harness.errors import OutputError
 from harness.output import OutputFolder, output_folder
 from harness.sweeps.plan import StudyPlan
 
-__all__ = ["RunResult", "StudyFolder", "open_study", "read_run"]
+__all__ = ["RunResult", "StudyFolder", "open_study", "read_object", "read_run"]
 
 RunResult = dict[str, Any]
 """Content of the result file of a run, runs/KEY.json."""
@@ -87,7 +87,7 @@ def open_study(
 
 def _opened(output: OutputFolder, plan: StudyPlan, *, resume: bool, alone: bool) -> StudyFolder:
     runs = output.path / "runs"
-    before = _content(output.path / "study.json")
+    before = read_object(output.path / "study.json")
     if before is not None and before.get("base") != plan.base and resume:
         count = len(before.get("runs", ()))
         what = f"{before.get('scenario')} with {count} runs"
@@ -112,11 +112,12 @@ def _opened(output: OutputFolder, plan: StudyPlan, *, resume: bool, alone: bool)
 
 def read_run(path: Path) -> RunResult | None:
     """Return the content of the result file of a run; None if it is missing or incomplete."""
-    result = _content(path)
+    result = read_object(path)
     return result if result is not None and result.get("format") == "railyard-run" else None
 
 
-def _content(path: Path) -> dict[str, Any] | None:
+def read_object(path: Path) -> dict[str, Any] | None:
+    """Return the content of a JSON file that holds an object; None if it is missing or incomplete."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Median over seeds with its confidence interval, by SciPy's bootstrap."""
+"""Median over seeds with its confidence interval."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
+from harness.sweeps.statistics import median_interval
 from papers.claims.claim import Measured
 
-__all__ = ["CONFIDENCE", "FEWEST_SEEDS", "over_seeds"]
+__all__ = ["FEWEST_SEEDS", "over_seeds"]
 
 FEWEST_SEEDS = 10
-CONFIDENCE = 0.95
+_RESAMPLES = 9999
 
 
 def over_seeds(values: Sequence[float], detail: str = "") -> Measured:
@@ -21,16 +23,8 @@ def over_seeds(values: Sequence[float], detail: str = "") -> Measured:
     Raises:
         ValueError: There are fewer than ten values.
     """
-    import numpy as np
-    from scipy.stats import bootstrap
-
     if len(values) < FEWEST_SEEDS:
         raise ValueError(
             f"there are {len(values)} seeds, and an interval needs at least {FEWEST_SEEDS}; run more seeds"
         )
-    sample = np.asarray(values, dtype=float)
-    result = bootstrap(
-        (sample,), np.median, confidence_level=CONFIDENCE, method="percentile", rng=np.random.default_rng(1)
-    )
-    interval = result.confidence_interval
-    return Measured(float(np.median(sample)), float(interval.low), float(interval.high), len(values), detail)
+    return Measured(float(median(values)), *median_interval(values, _RESAMPLES, seed=1), len(values), detail)

@@ -12,6 +12,7 @@ from typing import Any, final
 
 from harness.errors import OutputError
 from harness.output import OutputFolder
+from harness.sweeps.store import read_object
 
 __all__ = ["FigureStore"]
 
@@ -48,11 +49,8 @@ class FigureStore:
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the content of a task's result file; None if the task has not finished."""
         if key not in self._known and self._folder is not None:
-            try:
-                content = json.loads((self._folder.path / f"{key}.json").read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                return None
-            if not isinstance(content, dict) or content.get("format") not in _FORMATS:
+            content = read_object(self._folder.path / f"{key}.json")
+            if content is None or content.get("format") not in _FORMATS:
                 return None
             self._known[key] = content
         return self._known.get(key)
