@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,7 +29,6 @@ __all__ = [
     "Results",
     "carry_out",
     "conduct",
-    "late_runs",
     "local_executor",
     "memory_of",
     "results_of",
@@ -60,7 +59,7 @@ class Conducted:
     """
 
     lost: list[Done] = field(default_factory=list)
-    late: list[Run] = field(default_factory=list)
+    late: list[Task] = field(default_factory=list)
 
 
 def conduct(
@@ -84,45 +83,39 @@ def conduct(
         note: Receives each run when it ends.
     """
     conducted = Conducted()
-
-    def carried_out(some: Sequence[Run]) -> None:
-        lost = {done.run.key for done in conducted.lost}
-        for done in carry_out([run for run in some if run.key not in lost], results, executor, stop):
-            if done.lost:
-                conducted.lost.append(done)
-            note(done)
-
-    carried_out([run for run in runs if run.case is not None and not run.case.targets])
-    conducted.late.extend(late_runs(runs, results))
-    late = {run.key for run in conducted.late}
-    left = [run for run in runs if run.key not in late]
-    carried_out(_in_turn(left) if in_turn else left)
+    for done in carry_out(_in_turn(runs) if in_turn else runs, results, executor, stop):
+        if done.late:
+            conducted.late.append(done.run)
+            continue
+        if done.lost:
+            conducted.lost.append(done)
+        note(done)
     return conducted
 
 
 def carry_out(
     tasks: Sequence[Task], results: Results, executor: Executor, stop: Stop = lambda: False
 ) -> Iterator[Done]:
-    """Carry out the tasks without a result, each key once; store the results and yield each task."""
-    missing = {task.key: task for task in tasks if results.get(task.key) is None}
-    for done in executor.results([*missing.values()], stop):
-        if not done.lost:
-            results.put(done.run.key, done.text)
-        yield done
+    """Carry out the tasks without a result, each key once, runs in which no target fails first.
 
+    Store the results, and yield each task when it ends. Runs whose faults would all come after the end of the
+    corresponding healthy run are left out; they are yielded as `late`.
+    """
 
-def late_runs(runs: Sequence[Run], results: Results) -> list[Run]:
-    """Return the runs whose faults would all come after the end of the corresponding healthy run."""
-    healthy = [run for run in runs if run.case is not None and not run.case.targets]
-    ends = {_place(run): result for run in healthy if (result := results.get(run.key)) is not None}
-    return [
-        run
-        for run in runs
-        if run.case is not None
-        and run.case.targets
-        and (result := ends.get(_place(run))) is not None
-        and _too_late(run, result)
-    ]
+    def ended(some: Iterable[Task]) -> Iterator[Done]:
+        missing = {task.key: task for task in some if results.get(task.key) is None}
+        for done in executor.results([*missing.values()], stop):
+            if not done.lost:
+                results.put(done.run.key, done.text)
+            yield done
+
+    runs = [task for task in tasks if isinstance(task, Run) and task.case is not None]
+    failing = {run.key: run for run in runs if run.case and run.case.targets}
+    yield from ended(task for task in tasks if task.key not in failing)
+    ends = {_place(run): results.get(run.key) for run in runs if run.key not in failing}
+    late = {key: run for key, run in failing.items() if _too_late(run, ends.get(_place(run)))}
+    yield from (Done(run, late=True) for run in late.values())
+    yield from ended(run for run in failing.values() if run.key not in late)
 
 
 def _place(run: Run) -> tuple[object, ...]:
@@ -138,9 +131,9 @@ def _in_turn(runs: Sequence[Run]) -> list[Run]:
     return [run for turn in zip_longest(*places.values()) for run in turn if run is not None]
 
 
-def _too_late(run: Run, healthy: RunResult) -> bool:
-    """Return whether all faults of a run come after the end of the healthy run."""
-    if healthy["result"] is None:
+def _too_late(run: Run, healthy: RunResult | None) -> bool:
+    """Return whether all faults of a run come after the end of the healthy run, if that has a result."""
+    if healthy is None or healthy["result"] is None:
         return False
     end_us = healthy["result"]["metrics"][f"{run.variant.name}.completion_us"]
     return all(fault.at_us >= end_us for fault in run.variant.faults)

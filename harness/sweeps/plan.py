@@ -23,7 +23,6 @@ from topologies import Fabric
 __all__ = ["Run", "StudyPlan", "check_study", "places_of", "plan_point", "plan_study", "variants_of"]
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run of a study.

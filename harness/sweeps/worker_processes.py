@@ -55,11 +55,15 @@ class Task(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An ended task: the text of its result file, or in `lost` the reason why there is no result."""
+    """An ended task: the text of its result file, or in `lost` the reason why there is no result.
+
+    A `late` task is left out: a run whose faults would all come after the end of the healthy run.
+    """
 
     run: Task
     text: str = ""
     lost: str = ""
+    late: bool = False
 
 
 class Executor(Protocol):

@@ -24,7 +24,7 @@ figures. A claim states:
 
 from __future__ import annotations
 
-from papers.claims.check import Check, Progress, Row, Values, counts, headline, judged, passed
+from papers.claims.check import Check, Progress, Row, Values, headline, judged, passed
 from papers.claims.claim import (
     Claim,
     Interval,
@@ -36,7 +36,7 @@ from papers.claims.claim import (
 )
 from papers.claims.form.catalogue import claims_of, experiment_files, named_claims, paper_files
 from papers.claims.form.reader import ClaimFile, read_claims
-from papers.claims.runner import Finished, Job, Runner, local, rows_of
+from papers.claims.runner import Finished, Runner, local, rows_of
 from papers.claims.statistics import over_seeds
 from papers.claims.store import FigureStore
 
@@ -46,7 +46,6 @@ __all__ = [
     "ClaimFile",
     "Finished",
     "Interval",
-    "Job",
     "FigureStore",
     "Kind",
     "Measured",
@@ -57,7 +56,6 @@ __all__ = [
     "Values",
     "Verdict",
     "claims_of",
-    "counts",
     "experiment_files",
     "headline",
     "judged",

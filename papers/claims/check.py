@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from papers.claims.claim import Claim, Interval, Kind, Measured, Verdict, number, verdict
 from papers.claims.figures.expression import Expression
@@ -67,6 +67,10 @@ class Check:
     source: Source
     long: bool = False
     alone: bool = False
+
+    def changed(self, values: Mapping[str, Any]) -> Check:
+        """Return the check with other arguments of its model, or other values of its scenario's keys."""
+        return replace(self, source=self.source.changed(values))
 
 
 def judged(claims: Sequence[Claim], figures: Figures) -> tuple[Row, ...]:

@@ -7,48 +7,40 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from papers.claims.check import Check, Row, counts, passed
-from papers.claims.claim import Interval
+from papers.claims.check import Row, counts, passed
+from papers.claims.claim import Interval, Measured
+from papers.claims.form.reader import ClaimFile
 
 __all__ = ["to_document"]
 
 
-def to_document(
-    paper: str,
-    title: str,
-    done: Mapping[str, Sequence[Row]],
-    checks: Sequence[Check],
-    *,
-    finished: bool,
-) -> dict[str, Any]:
+def to_document(file: ClaimFile, done: Mapping[str, Sequence[Row]], *, finished: bool) -> dict[str, Any]:
     """Return the contents of `experiments.json`.
 
     Args:
-        paper: name of the file of claims.
-        title: title of the paper or study.
+        file: file of claims.
         done: rows of the checks that have run, by name of the check.
-        checks: all checks of the file, in order.
         finished: False while requested checks have still to run.
     """
     rows = [row for group in done.values() for row in group]
     return {
-        "paper": paper,
-        "title": title,
+        "paper": file.name,
+        "title": file.title,
         "finished": finished,
         "passed": passed(rows),
         "counts": {kind.value: dict(counter) for kind, counter in counts(rows).items()},
         "checks": [
             {"name": check.name, "title": check.title, "claims": [_row(row) for row in done[check.name]]}
-            for check in checks
+            for check in file.checks
             if check.name in done
         ],
-        "not_run": [check.name for check in checks if check.name not in done],
+        "not_run": [check.name for check in file.checks if check.name not in done],
     }
 
 
 def _row(row: Row) -> dict[str, Any]:
-    claim, measured = row.claim, row.measured
-    result: dict[str, Any] = {
+    claim, measured = row.claim, row.measured or Measured(math.nan, samples=0, detail=row.trouble)
+    return {
         "name": claim.name,
         "claim": claim.text,
         "place": claim.place,
@@ -57,15 +49,14 @@ def _row(row: Row) -> dict[str, Any]:
         "paper": _ends(claim.paper) if isinstance(claim.paper, Interval) else claim.paper,
         "holds": _ends(claim.holds),
         "expected": None if claim.expected is None else _ends(claim.expected),
-        "value": None if measured is None else _finite(measured.value),
-        "confidence": None if measured is None or measured.low is None else [measured.low, measured.high],
-        "samples": 0 if measured is None else measured.samples,
-        "detail": row.trouble if measured is None else measured.detail,
+        "value": _finite(measured.value),
+        "confidence": None if measured.low is None else [measured.low, measured.high],
+        "samples": measured.samples,
+        "detail": measured.detail,
         "verdict": row.verdict,
         "reason": claim.reason,
         "mutation": None if claim.mutation is None else claim.mutation.words,
     }
-    return result
 
 
 def _ends(interval: Interval) -> list[float | None]:

@@ -6,15 +6,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import final
 
 from harness.sweeps.worker_processes import Done
 from papers.claims.check import Check, Row, judged
 from papers.claims.claim import Measured, Mutation, Verdict, verdict
 from papers.claims.figures.functions import called
-from papers.claims.runner import Finished, Job, Runner
+from papers.claims.runner import Finished, Runner
 
-__all__ = ["Turn", "changed", "jobs_of", "mutated"]
+__all__ = ["Turn", "changed", "mutated", "under_mutations"]
 
 
 @final
@@ -49,15 +50,14 @@ def changed(mutation: Mutation, measured: Measured) -> Measured:
     return replace(measured, value=of(measured.value), low=low, high=high)
 
 
-def jobs_of(check: Check) -> list[Job]:
-    """Return the jobs of a check: its unchanged source, and the source with each set of parameters once."""
-    jobs = [Job.of(check)]
+def under_mutations(check: Check) -> list[Check]:
+    """Return a check unchanged, and with each set of parameters of its claims' mutations once."""
+    checks = [check]
     for claim in check.claims:
         if claim.mutation and claim.mutation.parameters:
-            job = Job.of(check, claim.mutation.parameters)
-            if all(job.changes != other.changes for other in jobs):
-                jobs.append(job)
-    return jobs
+            changed = check.changed(claim.mutation.parameters)
+            checks += [changed] if changed not in checks else []
+    return checks
 
 
 def mutated(
@@ -68,14 +68,10 @@ def mutated(
     Claims without a mutation or a measured value have no `Turn`. If a source refuses the parameters of
     a mutation, the verdict is "unexpected", so the mutation turns it.
     """
-    jobs = [job for check in checks for job in jobs_of(check)]
-    done: list[Finished] = []
-    for finished in runner.finished(jobs, note=note):
-        done.append(finished)
-        check = finished.job.check
-        if len(done) == len(jobs_of(check)):
-            yield check, [*_turns(done)]
-            done = []
+    groups = [under_mutations(check) for check in checks]
+    done = runner.finished([check for group in groups for check in group], note=note)
+    for check, group in zip(checks, groups, strict=True):
+        yield check, [*_turns([*islice(done, len(group))])]
 
 
 def _turns(done: Sequence[Finished]) -> Iterator[Turn]:
@@ -85,8 +81,9 @@ def _turns(done: Sequence[Finished]) -> Iterator[Turn]:
         if mutation is None or row.measured is None:
             continue
         if mutation.parameters:
-            other = next(item for item in others if item.job.changes == mutation.parameters).rows[number]
-            yield _turn(row, other)
+            changed_check = plain.check.changed(mutation.parameters)
+            other = next(item for item in others if item.check == changed_check)
+            yield _turn(row, other.rows[number])
         elif mutation.value and plain.figures is not None:
             (other,) = judged([row.claim.model_copy(update={"value": mutation.value})], plain.figures)
             yield _turn(row, other)

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from harness.report.markup import html_page
+from harness.report.markup import html_page, table
 from papers.claims.check import Check, Row, headline, ours, says
 from papers.claims.claim import Claim, Interval, Kind, Verdict
+from papers.claims.form.reader import ClaimFile
 
 __all__ = ["experiments_html", "strip_svg"]
 
@@ -18,6 +19,18 @@ VERDICTS: Mapping[Verdict, str] = {
     "known difference": "known",
     "unexpected": "no",
 }
+
+FILTERS = {
+    "kind": {kind.value: kind.value for kind in Kind},
+    "verdict": {name: verdict for verdict, name in VERDICTS.items()},
+}
+"""Groups of rows that the page can hide: classes of cells, with their words."""
+
+LEGEND = (
+    "Plot of a row: green band, where the claim holds; amber band, where a known difference is expected; "
+    "dashed line, the paper's figure; dot, our figure, with its 95 % interval over seeds where there is "
+    "chance."
+)
 
 PAGE_STYLE = """
 body { max-width: 96rem; }
@@ -41,86 +54,58 @@ _WIDTH, _HEIGHT = 176, 24
 
 
 def experiments_html(
-    title: str,
-    done: Mapping[str, Sequence[Row]],
-    checks: Sequence[Check],
-    pictures: Mapping[str, str],
-    *,
-    finished: bool,
+    file: ClaimFile, done: Mapping[str, Sequence[Row]], pictures: Mapping[str, str], *, finished: bool
 ) -> str:
     """Return the text of the page.
 
     Args:
-        title: title of the paper.
+        file: file of claims.
         done: rows of the checks that have run, by name of the check.
-        checks: all checks of the paper, in order.
         pictures: SVG text by file name, CHECK.svg.
         finished: False while requested checks have still to run.
     """
     every = [row for rows in done.values() for row in rows]
-    body = [f"<h1>{escape(title)}</h1>"]
+    body = [f"<h1>{escape(file.title)}</h1>"]
     if not finished:
         body.append('<p class="verdict no">Not all checks have run yet.</p>')
-    body += [f"<p>{'<br>'.join(escape(line) for line in headline(every))}</p>", _filters(), _legend()]
-    for check in checks:
+    body += [f"<p>{'<br>'.join(escape(line) for line in headline(every))}</p>", *_filters()]
+    body.append(f'<p class="soft">{LEGEND}</p>')
+    for check in file.checks:
         if rows := done.get(check.name):
             body += _section(check, rows, pictures.get(f"{check.name}.svg"))
     rules = "".join(
-        f"body:has(#{name}:not(:checked)) tr.{name} {{ display: none; }}\n"
-        for name in (*(f"kind-{kind}" for kind in Kind), *(_slug(verdict) for verdict in VERDICTS))
+        f"body:has(#{group}-{name}:not(:checked)) tr:has(.{name}) {{ display: none; }}\n"
+        for group, names in FILTERS.items()
+        for name in names
     )
-    return html_page(title, body, f"{PAGE_STYLE}{rules}")
+    return html_page(file.title, body, f"{PAGE_STYLE}{rules}")
 
 
-def _slug(verdict: Verdict) -> str:
-    return f"verdict-{verdict.replace(' ', '-')}"
-
-
-def _filters() -> str:
-    def boxes(names: Mapping[str, str]) -> str:
-        return " ".join(
-            f'<label><input type="checkbox" id="{name}" checked> {escape(words)}</label>'
+def _filters() -> Iterator[str]:
+    """Yield a block of check boxes for each group of rows."""
+    for group, names in FILTERS.items():
+        boxes = " ".join(
+            f'<label><input type="checkbox" id="{group}-{name}" checked> {words}</label>'
             for name, words in names.items()
         )
-
-    kinds = boxes({f"kind-{kind}": str(kind) for kind in Kind})
-    verdicts = boxes({_slug(verdict): verdict for verdict in VERDICTS})
-    return (
-        f"<fieldset><legend>Kind</legend>{kinds}</fieldset>"
-        f"<fieldset><legend>Verdict</legend>{verdicts}</fieldset>"
-    )
-
-
-def _legend() -> str:
-    return (
-        '<p class="soft">Plot of a row: green band, where the claim holds; amber band, where a known '
-        "difference is expected; dashed line, the paper's figure; dot, our figure, with its 95 % interval "
-        "over seeds where there is chance.</p>"
-    )
+        yield f"<fieldset><legend>{group.capitalize()}</legend>{boxes}</fieldset>"
 
 
 def _section(check: Check, rows: Sequence[Row], picture: str | None) -> list[str]:
     heads = ("claim", "paper", "place", "kind", "holds if", "ours", "", "verdict")
-    lines = []
+    cells = []
     for row in rows:
         claim = row.claim
         holds = claim.holds.text(claim.unit)
         if claim.expected is not None:
             holds += f"; expected {claim.expected.text(claim.unit)}"
-        verdict = f'<span class="{VERDICTS[row.verdict]}">{row.verdict}</span>'
-        verdict += _details(claim)
-        words = (claim.text, says(claim), claim.place, claim.kind.value, holds, ours(row))
-        cells = "".join(f"<td>{escape(word)}</td>" for word in words)
-        lines.append(
-            f'<tr class="kind-{claim.kind} {_slug(row.verdict)}">{cells}'
-            f"<td>{strip_svg(row)}</td><td>{verdict}</td></tr>"
-        )
-    table = "".join(f"<th>{head}</th>" for head in heads)
+        words = map(escape, (claim.text, says(claim), claim.place))
+        kind = f'<span class="{claim.kind}">{claim.kind}</span>'
+        verdict = f'<span class="{VERDICTS[row.verdict]}">{row.verdict}</span>{_details(claim)}'
+        cells.append((*words, kind, escape(holds), escape(ours(row)), strip_svg(row), verdict))
     parts = [
         f'<h2 id="{check.name}">{escape(check.title)} <span class="soft">{check.name}</span></h2>',
-        f'<div class="scroll"><table><tr>{table}</tr>',
-        *lines,
-        "</table></div>",
+        table(heads, cells, numbers=0),
     ]
     if picture:
         parts.append(f"<figure>{picture}</figure>")

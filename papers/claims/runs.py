@@ -15,6 +15,7 @@ from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.document import Document
 from harness.scenario.loader import load, read
+from harness.scenario.schema import Scenario
 from papers.claims import Progress
 from topologies.errors import RailyardError
 
@@ -51,13 +52,7 @@ def observed(
     topology = scenario.topology
     if domains is not None:
         topology = topology.resized(topology.name, domains=domains)
-    note("planning", 0.0)
-    ready = prepare(scenario.model_copy(update={"topology": topology, "variants": chosen}), document)
-    seen = {}
-    for number, item in enumerate(ready):
-        note(item.variant.label, number / len(ready))
-        seen[item.variant.name] = item, observe(item, scenario.seed)
-    return seen
+    return _runs(scenario.model_copy(update={"topology": topology, "variants": chosen}), document, note)
 
 
 def ran(
@@ -73,7 +68,16 @@ def ran(
         look: called with each variant's testbed before virtual time starts.
     """
     values = YAML(typ="safe", pure=True).load(text)
-    scenario, document = read(Document.of_values({"name": "claim", **values}))
+    return _runs(*read(Document.of_values({"name": "claim", **values})), note, look)
+
+
+def _runs(
+    scenario: Scenario,
+    document: Document,
+    note: Progress,
+    look: Callable[[Testbed], None] | None = None,
+) -> Runs:
+    note("planning", 0.0)
     ready = prepare(scenario, document)
     seen = {}
     for number, item in enumerate(ready):

@@ -10,7 +10,7 @@ import pytest
 
 from harness.files import EXPERIMENTS
 from harness.scenario.document import Document
-from papers.claims import Check, FigureStore, Job, Runner, local
+from papers.claims import Check, FigureStore, Runner, local
 from papers.claims.figures.expression import Expression
 from papers.claims.figures.sources import Figures, ScenarioSource
 from tests.papers.checks import checks
@@ -102,7 +102,7 @@ def figures_of(experiment: str, source: str) -> Figures:
         check = Check(source, "", (), ScenarioSource((EXPERIMENTS / experiment / source,)))
     else:
         check = checks(experiment)[source]
-    (finished,) = Runner(FigureStore(), local()).finished([Job.of(check)])
+    (finished,) = Runner(FigureStore(), local()).finished([check])
     assert finished.figures is not None, finished.trouble
     return finished.figures
 

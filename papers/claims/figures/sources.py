@@ -212,7 +212,14 @@ class ScenarioSource:
     def tasks(self, name: str) -> tuple[Task, ...]:
         """Return a task for each run; `name` is the name of the check."""
         return tuple(
-            RunTask(f"{run.key}-{repeat}" if repeat else run.key, f"{name}, {run.name}", run, file)
+            RunTask(
+                f"{run.key}-{repeat}" if repeat else run.key,
+                run.scenario,
+                run.point,
+                run.case,
+                path=file,
+                check=name,
+            )
             for file, _, runs in self.plan()
             for run in runs
             for repeat in range(self.repeats)

@@ -35,14 +35,17 @@ class ModelTask:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class RunTask:
-    """A run of a variant of a scenario file; `key` is the hash of all inputs on which the figures depend."""
+@dataclass(frozen=True, kw_only=True)
+class RunTask(Run):
+    """A run of a variant of the scenario file `path`, for the check `check`."""
 
-    key: str
-    name: str
-    run: Run
     path: Path
+    check: str
+
+    @property
+    def name(self) -> str:
+        """Description of the run for users, after the name of the check."""
+        return f"{self.check}, {super().name}"
 
 
 Task: TypeAlias = ModelTask | RunTask
@@ -57,7 +60,7 @@ def carry_out(task: Task, note: Callable[[str, str, float], None] | None = None)
     if isinstance(task, RunTask):
         if note is not None:
             note(task.name, f"running{task.name.partition(',')[2]}", 0.0)
-        return execute(task.run, task.path)
+        return execute(task, task.path)
 
     def told(what: str, share: float) -> None:
         if note is not None:

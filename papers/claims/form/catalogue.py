@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import ScenarioError
 from harness.files import EXPERIMENTS
-from harness.scenario.document import name_of, title_of
+from harness.scenario.document import name_of
 from topologies.errors import suggestion
 
-__all__ = ["claims_of", "experiment_files", "named_claims", "paper_files", "titles"]
+__all__ = ["claims_of", "experiment_files", "named_claims", "paper_files"]
 
 FILE = "claims.yaml"
 
@@ -29,11 +28,6 @@ def experiment_files() -> dict[str, Path]:
 def named_claims() -> dict[str, Path]:
     """Return all files of claims shipped with Railyard, by name."""
     return {**paper_files(), **experiment_files()}
-
-
-def titles(files: Mapping[str, Path]) -> dict[str, str]:
-    """Return the titles of files of claims by their names, without checking the files."""
-    return {name: title_of(path) for name, path in files.items()}
 
 
 def claims_of(given: str) -> Path:

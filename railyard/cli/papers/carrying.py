@@ -67,16 +67,16 @@ def write_results(
     from papers.claims.page import experiments_html
 
     if last.picture:
-        name = f"{last.job.check.name}.svg"
+        name = f"{last.check.name}.svg"
         written[name] = target.write(name, last.picture + "\n")
     pictures = {
         name: path.read_text(encoding="utf-8") for name, path in written.items() if path.suffix == ".svg"
     }
-    document = to_document(file.name, file.title, done, file.checks, finished=complete)
+    document = to_document(file, done, finished=complete)
     written["experiments.json"] = target.write(
         "experiments.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     )
-    page = experiments_html(file.title, done, file.checks, pictures, finished=complete)
+    page = experiments_html(file, done, pictures, finished=complete)
     written["experiments.html"] = target.write("experiments.html", page)
 
 

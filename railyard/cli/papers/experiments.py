@@ -157,23 +157,22 @@ def _run(
 ) -> bool:
     """Run the checks, print and write the rows of each check when it ends, and return whether all passed."""
     from harness.output import output_folder
-    from papers.claims import FigureStore, Job, headline, passed
+    from papers.claims import FigureStore, headline, passed
 
     done: dict[str, Sequence[Row]] = {}
     notes: list[str] = []
     written: dict[str, Path] = {}
     out().print(file.title, style="bold", highlight=False, markup=False)
-    wanted = [Job.of(check) for check in chosen]
     with (
         output_folder(folder) as target,
         runner_of(FigureStore(target, resume=resume), chosen, jobs, ray) as (runner, ended),
     ):
-        before = [job.check.name for job in wanted if runner.has(job)]
+        before = [check.name for check in chosen if runner.has(check)]
         if before:
             say(f"read back: {', '.join(before)}")
         try:
-            for finished in runner.finished(wanted, note=ended):
-                check, rows = finished.job.check, finished.rows
+            for finished in runner.finished(chosen, note=ended):
+                check, rows = finished.check, finished.rows
                 done[check.name] = [row for row in rows if not kinds or row.claim.kind.value in kinds]
                 _print(check, done[check.name], notes)
                 write_results(target, file, finished, done, written, complete=len(done) == len(chosen))
@@ -189,14 +188,13 @@ def _run(
 
 
 def _list_files() -> None:
+    from harness.scenario.document import title_of
     from papers.claims import named_claims
-    from papers.claims.form.catalogue import titles
 
-    files = named_claims()
     print_table(
         out(),
         ("file", "what it is about"),
-        [(escape(name), escape(title)) for name, title in titles(files).items()],
+        [(escape(name), escape(title_of(path))) for name, path in named_claims().items()],
         names=("file",),
         caption="railyard experiments FILE; --list FILE shows its checks",
     )

@@ -30,7 +30,7 @@ def replay(path: Path, folder: Path | None, jobs: int, ray: str | None) -> bool:
     from tempfile import TemporaryDirectory
 
     from harness.output import output_folder
-    from papers.claims import FigureStore, Job, read_claims
+    from papers.claims import FigureStore, read_claims
     from papers.claims.form.bundle import compare, unpack
 
     counts = {"equal": 0, "within": 0, "out": 0}
@@ -46,8 +46,8 @@ def replay(path: Path, folder: Path | None, jobs: int, ray: str | None) -> bool:
             output_folder(folder or Path("results", f"{claims.name}-replay")) as target,
             runner_of(FigureStore(target, resume=False), chosen, jobs, ray) as (runner, ended),
         ):
-            for finished in runner.finished([Job.of(check) for check in chosen], note=ended):
-                check = finished.job.check
+            for finished in runner.finished(chosen, note=ended):
+                check = finished.check
                 done[check.name] = finished.rows
                 write_results(target, claims, finished, done, written, complete=len(done) == len(chosen))
                 rows = []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.output import OutputFolder
-from papers.claims import FigureStore, Job, Runner, local, read_claims
+from papers.claims import FigureStore, Runner, local, read_claims
 from papers.claims.mutations import mutated
 from tests.papers.claims.studies import CLAIMS, write_study
 
@@ -22,8 +22,8 @@ def calls() -> list[str]:
 
 
 def verdicts(path: Path, kept: FigureStore, processes: int = 1) -> dict[str, str]:
-    jobs = [Job.of(check) for check in read_claims(path).checks]
-    rows = [row for done in Runner(kept, local(), processes).finished(jobs) for row in done.rows]
+    runner = Runner(kept, local(), processes)
+    rows = [row for done in runner.finished(read_claims(path).checks) for row in done.rows]
     return {row.claim.name: row.verdict for row in rows}
 
 
@@ -81,7 +81,7 @@ def test_a_model_that_raises_names_file_and_line_and_turns_a_mutation(study: Pat
     ((_, turns),) = mutated([mesh], Runner(FigureStore(), local()))
     assert all(turn.turned for turn in turns)
     study.write_text(CLAIMS.replace("{nodes: 4}", "{nodes: 1}"), encoding="utf-8")
-    (done,) = Runner(FigureStore(), local()).finished([Job.of(read_claims(study).check("mesh"))])
+    (done,) = Runner(FigureStore(), local()).finished([read_claims(study).check("mesh")])
     assert {row.verdict for row in done.rows} == {"unexpected"}
     assert "model.py:3: ValueError: a mesh has two nodes or more" in done.rows[0].trouble
 
@@ -90,8 +90,7 @@ def test_assertions_of_a_scenario_that_fail_are_a_row(study: Path):
     scenario = study.parent / "scenario.yaml"
     text = scenario.read_text(encoding="utf-8").replace("min: {metric: direct", "max: {metric: direct")
     scenario.write_text(text, encoding="utf-8")
-    jobs = [Job.of(read_claims(study).check("ring"))]
-    (done,) = Runner(FigureStore(), local()).finished(jobs)
+    (done,) = Runner(FigureStore(), local()).finished([read_claims(study).check("ring")])
     row = done.rows[0]
     assert (row.claim.name, row.verdict) == ("assertions", "unexpected")
     assert row.measured is not None
