@@ -17,14 +17,11 @@ from harness.sweeps.worker_processes import Done, Executor, InProcess, LocalPool
 from papers.claims.check import Check, Row, judged
 from papers.claims.figures import tasks as work
 from papers.claims.figures.sources import Figures, ScenarioSource
-from papers.claims.figures.tasks import Task
+from papers.claims.figures.tasks import Note, Task
 from papers.claims.store import FigureStore
 from topologies.errors import RailyardError
 
-__all__ = ["Finished", "Note", "Runner", "local", "rows_of"]
-
-Note: TypeAlias = Callable[[str, str, float], None]
-"""Function called with the name of a task, its current activity, and the share done, 0 to 1."""
+__all__ = ["Finished", "Runner", "local", "rows_of"]
 
 Executors: TypeAlias = Callable[[int], Executor]
 """Function that makes an executor for at most this number of processes."""

@@ -168,15 +168,8 @@ class ModelSource:
 class ScenarioSource:
     """Figures of runs of a scenario: VARIANT.METRIC, `failed_assertions`, and the keys of result.json.
 
-    Attributes:
-        files: scenario files, whose variants have different names.
-        variants: names of the variants that run; all if empty.
-        values: values of keys of the scenario.
-        fail_each: kind of component of which each fails in turn; empty for none. The figures are then the
-            metrics of sweep.json.
-        repeats: number of runs of each variant.
-        derive: function from the content of result.json to further figures; empty for none.
-        picture: function from the content of result.json to a drawing; empty for none.
+    The attributes are keys of a check in a file of claims, which `form.schema.CheckSettings` explains;
+    `files` is the key `scenario`, whose variants have different names, and `values` is `set`.
     """
 
     files: tuple[Path, ...]

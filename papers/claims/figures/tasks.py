@@ -16,10 +16,13 @@ from papers.claims.claim import Measured
 from papers.claims.figures.functions import called, function_of
 from topologies.errors import RailyardError
 
-__all__ = ["ModelTask", "Progress", "RunTask", "Task", "carry_out"]
+__all__ = ["ModelTask", "Note", "Progress", "RunTask", "Task", "carry_out"]
 
-Progress = Callable[[str, float], None]
+Progress: TypeAlias = Callable[[str, float], None]
 """Function called with the current activity and the share of it that is done, 0 to 1."""
+
+Note: TypeAlias = Callable[[str, str, float], None]
+"""Function called with the name of a task, its current activity, and the share done, 0 to 1."""
 
 
 @final
@@ -51,12 +54,8 @@ class RunTask(Run):
 Task: TypeAlias = ModelTask | RunTask
 
 
-def carry_out(task: Task, note: Callable[[str, str, float], None] | None = None) -> str:
-    """Run a task and return the text of its result file, where key `trouble` holds an error of the input.
-
-    Args:
-        note: called with the task's name, the current activity and the share done.
-    """
+def carry_out(task: Task, note: Note | None = None) -> str:
+    """Run a task and return the text of its result file, where key `trouble` holds an error of the input."""
     if isinstance(task, RunTask):
         if note is not None:
             note(task.name, f"running{task.name.partition(',')[2]}", 0.0)
