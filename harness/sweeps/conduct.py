@@ -59,7 +59,7 @@ class Conducted:
     """
 
     lost: list[Done] = field(default_factory=list)
-    late: list[Task] = field(default_factory=list)
+    late: list[Run] = field(default_factory=list)
 
 
 def conduct(
@@ -84,7 +84,7 @@ def conduct(
     """
     conducted = Conducted()
     for done in carry_out(_in_turn(runs) if in_turn else runs, results, executor, stop):
-        if done.late:
+        if done.late and isinstance(done.run, Run):
             conducted.late.append(done.run)
             continue
         if done.lost:
