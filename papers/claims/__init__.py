@@ -9,6 +9,7 @@ figures. A claim states:
 - for a known difference, the interval in which our figure is expected;
 - a mutation: a change of the value or the parameters that must make the claim fail, as a test of the check.
 
+    expression.py   arithmetic over figures, for a claim's `value:`
     claim.py        claim, kind, interval, mutation; the verdict, a pure function of a claim and a value
     figures/        sources of figures, and their computation
     check.py        check, row of the table, counts by kind

@@ -11,7 +11,7 @@ from textwrap import fill
 from typing import Any, TypeAlias, final
 
 from papers.claims.claim import Claim, Interval, Kind, Measured, Verdict, number, verdict
-from papers.claims.figures.expression import Expression
+from papers.claims.expression import Expression
 from papers.claims.figures.sources import Figures, Source
 from papers.claims.figures.tasks import Progress
 from topologies.errors import RailyardError

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 
 from harness.scenario.topology import Model
-from papers.claims.figures.expression import Expression
+from papers.claims.expression import Expression
 from topologies.errors import RailyardError
 from topologies.plugins.python_file import is_reference
 

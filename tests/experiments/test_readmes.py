@@ -11,7 +11,7 @@ import pytest
 from harness.files import EXPERIMENTS
 from harness.scenario.document import Document
 from papers.claims import Check, FigureStore, Runner, local
-from papers.claims.figures.expression import Expression
+from papers.claims.expression import Expression
 from papers.claims.figures.sources import Figures, ScenarioSource
 from tests.papers.checks import checks
 

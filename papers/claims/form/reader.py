@@ -17,7 +17,7 @@ from harness.scenario.explain import explain
 from harness.scenario.loader import relocated
 from papers.claims.check import Check
 from papers.claims.claim import Claim, Interval, Kind, Mutation
-from papers.claims.figures.expression import Expression
+from papers.claims.expression import Expression
 from papers.claims.figures.sources import ASSERTIONS, ModelSource, ScenarioSource, Source
 from papers.claims.form.schema import CheckSettings, FileSettings
 from topologies.errors import RailyardError, suggestion

@@ -3,7 +3,7 @@
 
 import pytest
 
-from papers.claims.figures.expression import Expression
+from papers.claims.expression import Expression
 from papers.claims.figures.sources import Figures
 from topologies.errors import RailyardError
 
