@@ -8,7 +8,10 @@ from typing import Any, Self
 import grpc
 from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 
-__all__ = ["Controller", "code_of", "details_of"]
+from controller.p4runtime.event_loop import run
+from controller.p4runtime.local import LocalStream, LocalStub
+
+__all__ = ["Controller", "LocalController", "code_of", "details_of"]
 
 _SECONDS = 60.0
 # A stream lives as long as its test, which a busy machine may take minutes for.
@@ -131,3 +134,51 @@ class Controller:
         """All entities that one Read returns."""
         result: Iterable[Sequence[p4r.Entity]] = self.responses(*wanted)
         return [entity for entities in result for entity in entities]
+
+
+class LocalController(Controller):
+    """A controller of a server of this process that has no socket; calls take less processor time."""
+
+    def __init__(self, address: str, device_id: int = 1, election_id: int | None = 1, role: str = "") -> None:
+        self.stub = _LocalCalls(address)
+        self.device_id, self.election_id, self.role = device_id, election_id, role
+        self._messages = LocalStub(address).StreamChannel()
+
+    def close(self) -> None:
+        """End the stream, and wait until the server has ended it too."""
+        run(_end(self._messages))
+
+    def send(self, **update: Any) -> None:
+        run(self._messages.write(p4r.StreamMessageRequest(**update)))
+
+    def receive(self) -> p4r.StreamMessageResponse:
+        return run(anext(self._messages))
+
+
+async def _end(stream: LocalStream) -> None:
+    await stream.done_writing()
+    async for _ in stream:
+        pass
+
+
+class _LocalCalls:
+    """The unary calls of P4RuntimeStub, and Read, to the server at a local address."""
+
+    def __init__(self, address: str) -> None:
+        self._stub = LocalStub(address)
+
+    def SetForwardingPipelineConfig(
+        self, request: p4r.SetForwardingPipelineConfigRequest, timeout: float
+    ) -> p4r.SetForwardingPipelineConfigResponse:
+        return run(self._stub.SetForwardingPipelineConfig(request))
+
+    def Write(self, request: p4r.WriteRequest, timeout: float) -> p4r.WriteResponse:
+        return run(self._stub.Write(request.SerializeToString()))
+
+    def Read(self, request: p4r.ReadRequest, timeout: float) -> list[p4r.ReadResponse]:
+        return run(self._responses(request))
+
+    async def _responses(self, request: p4r.ReadRequest) -> list[p4r.ReadResponse]:
+        return [
+            p4r.ReadResponse.FromString(response) async for response in self._stub.ReadSerialised(request)
+        ]

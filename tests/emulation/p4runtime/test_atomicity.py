@@ -2,6 +2,7 @@
 """Batches: what is refused changes nothing, and all-or-none is all or none, whatever the updates."""
 
 import random
+import threading
 from collections.abc import Iterable, Iterator
 
 import grpc
@@ -9,8 +10,9 @@ import pytest
 from finsy.proto import p4r, rpc_code
 from google.protobuf.message import DecodeError
 
-from tests.emulation.controller_stub import Controller, details_of
-from tests.emulation.p4runtime.conftest import Bench
+from emulation._engine import Network
+from emulation.p4runtime import P4RuntimeServer
+from tests.emulation.controller_stub import Controller, LocalController, details_of
 from tests.emulation.p4runtime.every_entity import (
     CONFIG,
     EVERYTHING,
@@ -309,14 +311,22 @@ def _identity(entity: p4r.Entity) -> object:
 
 
 @pytest.fixture
-def twins(full: Controller, bench: Bench) -> Iterator[tuple[Controller, Controller]]:
-    """The primaries of two devices with the same program and state."""
-    with Controller(bench.address, device_id=2) as other:
-        other.enter()
-        other.push(CONFIG)
-        for controller in (full, other):
+def twins() -> Iterator[tuple[Controller, Controller]]:
+    """The primaries of two devices with the same program and state.
+
+    Thousands of calls need no sockets, over which the tests above show the same.
+    """
+    network = Network()
+    switches = {device: network.add_switch(f"switch{device}") for device in (1, 2)}
+    server = P4RuntimeServer(network, switches, None, lock=threading.RLock())
+    address = server.start()
+    with LocalController(address) as first, LocalController(address, device_id=2) as second:
+        for controller in (first, second):
+            controller.enter()
+            controller.push(CONFIG)
             controller.write(*STATE)
-        yield full, other
+        yield first, second
+    server.stop()
 
 
 @pytest.mark.parametrize("seed", range(30))
