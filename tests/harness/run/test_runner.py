@@ -56,7 +56,6 @@ def test_a_variant_leaves_no_memory_to_the_garbage_collector(write: Callable[[st
     """Objects that refer to themselves would stay until a collection, and pile up variant by variant."""
     (ready,) = prepared(write(HEAD + "faults: [{at_us: 1, link: npu0-npu1}]\n"))
     left: list[weakref.ref[object]] = []
-    gc.collect()
     gc.disable()
     try:
         observe(ready, 1, lambda testbed: left.append(weakref.ref(testbed)))
