@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar, final
 
@@ -165,9 +166,14 @@ def read_program(program: str) -> ProgramFiles:
     paths = [PROGRAMS / f"{program}.json", PROGRAMS / f"{program}.p4info.txtpb"]
     try:
         json, p4info = (path.read_bytes() for path in paths)
-        return ProgramFiles(b"".join(map(bytes.strip, json.splitlines())), p4info)
+        return ProgramFiles(_without_indentation(json), p4info)
     except OSError as ex:
         raise ProgramError(
             f"the compiled program {ex.filename} cannot be read: {ex.strerror}",
             remedy="restore the compiled programs with `git checkout p4/build`",
         ) from None
+
+
+@lru_cache(maxsize=32)  # every run reads the same few files of up to 650 KB
+def _without_indentation(json: bytes) -> bytes:
+    return b"".join(map(bytes.strip, json.splitlines()))
