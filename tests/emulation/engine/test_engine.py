@@ -3,6 +3,8 @@
 
 import json
 import random
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -249,14 +251,14 @@ def test_every_missing_or_mistyped_part_of_a_program_is_named_or_harmless() -> N
     whole = json.loads(SOURCE)
     refused = 0
     for path in list(members(whole))[::7]:
+        parent = reduce(getitem, path[:-1], whole)
+        right = parent[path[-1]]
         for wrong in (None, 7, "nonsense", []):
-            damaged = json.loads(SOURCE)
-            parent = damaged
-            for step in path[:-1]:
-                parent = parent[step]
             parent[path[-1]] = wrong
+            damaged = json.dumps(whole).encode()
+            parent[path[-1]] = right
             try:
-                program = Program(json.dumps(damaged).encode())
+                program = Program(damaged)
             except ProgramError:
                 refused += 1
                 continue
@@ -264,6 +266,7 @@ def test_every_missing_or_mistyped_part_of_a_program_is_named_or_harmless() -> N
             net.add_switch("s")
             net.set_program(0, program)
             net.process(0, 1, probe(0))
+    assert whole == json.loads(SOURCE)
     assert refused > 100
 
 
