@@ -92,10 +92,7 @@ class QueueRecorder:
         """Return the samples so far."""
         if not self._times:
             return QueueLog((), (), ())
-        # A circuit that is first used later has a queue from then on.
-        width = max(map(len, self._depths))
-        depths = np.stack([np.pad(row, (0, width - len(row))) for row in self._depths])
-        paused = np.stack([np.pad(row, (0, width - len(row))) for row in self._paused])
+        depths, paused = _table(self._depths), _table(self._paused)
         deepest = depths.max(axis=0)
         used = np.flatnonzero((deepest > 0) | paused.any(axis=0))
         order = used[np.argsort(-deepest[used], kind="stable")]
@@ -131,6 +128,14 @@ class QueueRecorder:
         self._paused = [_joined(self._paused, at) for at in pairs][::-1]
         self._times = [self._times[at] for at in pairs][::-1]
         self._delivered = [self._delivered[at] for at in pairs][::-1]
+
+
+def _table(rows: Sequence[NDArray[_Number]]) -> NDArray[_Number]:
+    """Return the samples as rows of one array; a queue that exists from a later sample on is 0 before it."""
+    result = np.zeros((len(rows), max(map(len, rows))), rows[0].dtype)
+    for number, row in enumerate(rows):
+        result[number, : len(row)] = row
+    return result
 
 
 def _joined(rows: Sequence[NDArray[_Number]], at: int) -> NDArray[_Number]:
