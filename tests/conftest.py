@@ -11,10 +11,13 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Generator
 from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from controller.garbage import garbage_collection_paused
 
 pytest_plugins = ["tests.scenario_fixtures", "tests.browser"]
 
@@ -71,6 +74,19 @@ def _is_long(item: pytest.Item) -> bool:
         not mark.args or (parameters is not None and parameters.id in mark.args)
         for mark in item.iter_markers("long")
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Find the tests without the garbage collector, which would visit all of them again and again."""
+    with garbage_collection_paused():
+        return (yield)
+
+
+def pytest_sessionfinish() -> None:
+    """Collect garbage once; later collections, by pytest and at the end of Python, leave out all objects."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
