@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from scipy import stats
 
 from emulation._engine import Network, Program
 from tests.emulation.engine.wires import (
@@ -43,6 +42,13 @@ def train(frames: int, *, seed: int = 0, credit: int = 0, **how: Any) -> tuple[N
 # Loss
 
 
+def likely(frames: int, probability: float) -> tuple[float, float]:
+    """Return the bounds of the number of frames that one run in 10,000 exceeds."""
+    from scipy import stats  # takes half a second, of each worker if at the top
+
+    return stats.binom.interval(0.9999, frames, probability)
+
+
 @pytest.mark.parametrize("loss", [0.001, 0.1, 0.5, 0.97])
 @pytest.mark.parametrize("credit", [0, 4 * SIZE])
 def test_loss_is_as_probable_as_it_is_said_to_be(loss: float, credit: int) -> None:
@@ -51,14 +57,14 @@ def test_loss_is_as_probable_as_it_is_said_to_be(loss: float, credit: int) -> No
     seen = net.link_stats(link, 0)
     assert seen["impaired"] + len(sink.seen) == seen["frames"] == frames
     assert (seen["lost"], seen["refused_down"], seen["refused_full"]) == (0, 0, 0)
-    low, high = stats.binom.interval(0.9999, frames, loss)
+    low, high = likely(frames, loss)
     assert low <= seen["impaired"] <= high
     # No frame's fate tells the next one's.
     removed = [False] * frames
     for number in set(range(frames)) - set(numbers(sink)):
         removed[number] = True
     pairs = sum(a and b for a, b in zip(removed[::2], removed[1::2], strict=True))
-    low, high = stats.binom.interval(0.9999, frames // 2, loss * loss)
+    low, high = likely(frames // 2, loss * loss)
     assert low <= pairs <= high
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from emulation._engine import Network
 from tests.emulation.engine.wires import RATE, Sink, chain, frame, steer, switches
@@ -273,6 +272,8 @@ class Poisson:
 def interval(values: list[float], confidence: float = 0.99) -> tuple[float, float]:
     """Return the confidence interval of the mean, by batches longer than the queue's memory."""
     batches = [np.mean(batch) for batch in np.array_split(np.array(values), 30)]
+    from scipy import stats  # takes half a second, of each worker if at the top
+
     return stats.t.interval(confidence, len(batches) - 1, np.mean(batches), stats.sem(batches))
 
 
