@@ -4,7 +4,8 @@
 rates.py     max-min fair rates of flows, classes in order
 workload/    jobs as iterations of phases, traces of jobs, placement on NPUs
 networks/    links and capacities: one switch, Clos, optical circuits
-progress/    advance of running jobs: phase by phase, or by mean throughput
+pace.py      progress of running jobs: its interface; orders to jobs, and readings of their work
+fluid.py     progress by mean throughput, which changes only when a job arrives or leaves
 simulate.py  arrivals, queue and ends of jobs
 steering.py  a scheduler that sets paths, classes and shifts while jobs run
 study.py     comparison of fabrics       plot.py  the comparison as SVG

@@ -45,18 +45,11 @@ def _means(axes: Axes, result: Comparison, shown: list[str]) -> None:
     ours = [100 * (result.against_ideal(name) - 1) for name in shown]
     released: list[float] = [0.0]
     numbers = range(len(shown))
-    axes.bar(numbers, ours, width=0.6, color=[colour(index) for index in numbers], alpha=0.85)
+    bars = axes.bar(numbers, ours, width=0.6, color=[colour(index) for index in numbers], alpha=0.85)
+    axes.bar_label(bars, fmt="{:+.2f} %", padding=3, color=INK)
     for number, name in enumerate(shown):
-        axes.annotate(
-            f"{ours[number]:+.2f} %",
-            (number, ours[number]),
-            (0, 3),
-            textcoords="offset points",
-            ha="center",
-            color=INK,
-        )
         if name in PAPER:
-            released.append(100 * (PAPER[name].completion / PAPER["ideal"].completion - 1))
+            released.append(100 * (PAPER[name] / PAPER["ideal"] - 1))
             axes.plot([number - 0.36, number + 0.36], [released[-1]] * 2, color=INK, linewidth=2.4)
     axes.set_xticks(list(numbers), [name.replace(", ", ",\n") for name in shown])
     axes.set_ylim(0, 1.25 * max(*ours, *released, 0.1))

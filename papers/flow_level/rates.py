@@ -8,16 +8,15 @@ have the same unit, which the caller chooses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.errors import ModelError
 
-__all__ = ["Floats", "Ints", "Routes", "joined", "max_min", "routes"]
+__all__ = ["Floats", "Ints", "Routes", "max_min"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,73 +28,41 @@ _EQUAL = 1e-9
 @final
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Rows of flows: row f stands for `counts[f]` flows over `links[starts[f]:starts[f + 1]]`.
+    """Rows of flows; `rows`, `links` and `weights` have an entry for each link of each row.
 
-    `weights` has an entry for each entry of `links`.
+    Attributes:
+        rows: row of each entry.
+        links: link of each entry.
+        weights: share of a flow's rate that the link carries.
+        counts: number of flows of each row.
     """
 
-    starts: Ints
+    rows: Ints
     links: Ints
     weights: Floats
     counts: Floats
 
-    def __len__(self) -> int:
-        return len(self.counts)
+    @classmethod
+    def padded(cls, paths: Ints, weight: float = 1.0, counts: Floats | None = None) -> Self:
+        """Return the routes of paths: row i of `paths` lists the links of row i, padded with -1.
 
-    @property
-    def rows(self) -> Ints:
-        """Row of each entry of `links`."""
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+        Args:
+            weight: weight of every link.
+            counts: number of flows of each row; 1 if None.
+        """
+        rows, columns = np.nonzero(paths >= 0)
+        counts = np.ones(len(paths)) if counts is None else counts
+        return cls(rows, paths[rows, columns], np.full(len(rows), weight), counts)
 
     @property
     def loads(self) -> Floats:
-        """Load of each entry of `links` when every flow sends at a rate of 1."""
+        """Load of each entry when every flow sends at a rate of 1."""
         return self.weights * self.counts[self.rows]
 
     def total(self) -> tuple[Ints, Floats]:
         """Return the links in ascending order, and the load of each when every flow sends at a rate of 1."""
         links, where = np.unique(self.links, return_inverse=True)
         return links, np.bincount(where, self.loads, len(links)).astype(float)
-
-
-def routes(flows: Iterable[Sequence[tuple[int, float]]], counts: ArrayLike | None = None) -> Routes:
-    """Return a row for each flow.
-
-    Args:
-        flows: pairs (link, weight) of each flow; the weights of a link that is named twice add up.
-        counts: number of flows that each row stands for; 1 if None.
-
-    Raises:
-        ModelError: The numbers of flows and of counts differ.
-    """
-    starts, links, weights = [0], [], []
-    for flow in flows:
-        carried: dict[int, float] = {}
-        for link, weight in flow:
-            carried[link] = carried.get(link, 0.0) + weight
-        links += carried
-        weights += carried.values()
-        starts.append(len(links))
-    number = np.ones(len(starts) - 1) if counts is None else np.asarray(counts, float)
-    if len(number) != len(starts) - 1:
-        raise ModelError(
-            f"{len(number)} counts were given for {len(starts) - 1} flows",
-            remedy="give one count for each flow",
-        )
-    return Routes(np.array(starts), np.array(links, np.int64), np.array(weights, float), number)
-
-
-def joined(parts: Sequence[Routes]) -> Routes:
-    """Concatenate the rows of all parts."""
-    if not parts:
-        return Routes(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-    sizes = np.concatenate([np.diff(part.starts) for part in parts])
-    return Routes(
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        np.concatenate([part.links for part in parts]),
-        np.concatenate([part.weights for part in parts]),
-        np.concatenate([part.counts for part in parts]),
-    )
 
 
 def max_min(
@@ -119,33 +86,24 @@ def max_min(
             a link nor a limit.
     """
     capacity = np.asarray(capacities, float)
-    number = len(flows)
-    limit = np.broadcast_to(np.asarray(limits, float), (number,)).copy()
-    priority = np.zeros(number, np.int64) if classes is None else np.asarray(classes, np.int64)
+    limit = np.broadcast_to(np.asarray(limits, float), len(flows.counts))
+    priority = np.zeros(len(limit), np.int64) if classes is None else np.asarray(classes, np.int64)
     _check(flows, capacity, limit)
-    rates = np.zeros(number)
-    left = capacity.copy()
-    rows, loads = flows.rows, flows.loads
-    kept = loads > 0
-    rows, links, loads = rows[kept], flows.links[kept], loads[kept]
+    rates, left = np.zeros(len(limit)), capacity.copy()
     for level in np.unique(priority):
-        own = priority[rows] == level
-        members = np.flatnonzero(priority == level)
-        _fill(rates, left, members, rows[own], links[own], loads[own], limit)
+        _fill(rates, left, priority == level, flows, limit)
     return rates
 
 
-def _fill(
-    rates: Floats, left: Floats, members: Ints, rows: Ints, links: Ints, loads: Floats, limit: Floats
-) -> None:
-    """Set the rates of a class in `rates`, and subtract its load from the capacities in `left`.
+def _fill(rates: Floats, left: Floats, open_rows: NDArray[np.bool_], flows: Routes, limit: Floats) -> None:
+    """Set the rates of a class, `open_rows`, and subtract its load from the capacities in `left`.
 
     All rates rise together until each flow meets a full link or its limit. If no flow of a link has a smaller
     fair share on another link, nor a smaller limit, the link will be full at its own fair share. All such
     links are settled in one round, so few rounds are needed.
     """
-    open_rows = np.zeros(len(rates), bool)
-    open_rows[members] = True
+    entries = flows.loads > 0
+    rows, links, loads = flows.rows[entries], flows.links[entries], flows.loads[entries]
     used = np.zeros(len(left))
     while open_rows.any():
         there = open_rows[rows]
@@ -165,7 +123,7 @@ def _fill(
         rates[settled] = seen[settled]
         now = settled[rows]
         used += np.bincount(links[now], loads[now] * rates[rows[now]], len(left))
-        open_rows &= ~settled
+        open_rows = open_rows & ~settled
     left -= used
     np.maximum(left, 0, out=left)
 
@@ -184,8 +142,7 @@ def _check(flows: Routes, capacity: Floats, limit: Floats) -> None:
             f"a flow uses link {int(flows.links.max())}, but capacities were given for {len(capacity)} links",
             remedy="give the capacity of every link",
         )
-    carried = np.bincount(flows.rows, flows.loads, len(flows)) if len(flows) else np.zeros(0)
-    endless = np.isinf(limit) & (carried <= 0)
+    endless = np.isinf(limit) & (np.bincount(flows.rows, flows.loads, len(limit)) <= 0)
     if endless.any():
         raise ModelError(
             f"flow {int(np.argmax(endless))} uses no link and has no limit",

@@ -20,7 +20,7 @@ from controller.jobs.job import bottleneck_seconds, iteration_seconds
 from controller.jobs.paths import busy_shares, least_congested
 from controller.jobs.schedulers import Scheduler
 from papers.flow_level.networks.pinned import Pinned
-from papers.flow_level.progress.pace import Counted, Order, Pace
+from papers.flow_level.pace import Counted, Order, Pace
 from papers.flow_level.workload.jobs import Job
 
 __all__ = ["WINDOW", "Steered", "Steering", "measured"]
@@ -46,6 +46,7 @@ class Steering(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class _Measuring:
+    job: Job
     until: float
     began: Counted
 
@@ -75,31 +76,20 @@ class Steered:
     ) -> None:
         self._fabric, self._scheduler, self._spread = fabric, scheduler, spread
         self._levels, self._window, self._seed = levels, window, seed
-        self._names: dict[int, tuple[str, int]] = {}
         self._measuring: dict[int, _Measuring] = {}
         self._known: dict[int, Known] = {}
 
     def enter(self, key: int, job: Job, now: float, pace: Pace) -> None:
-        flows = self._fabric.flows(key)
-        if not len(flows.amounts):
+        if not len(self._fabric.flows(key).amounts):
             return
-        self._names[key] = (job.name, job.npus)
         if self._window:
-            self._measuring[key] = _Measuring(now + self._window, pace.counted(key))
+            self._measuring[key] = _Measuring(job, now + self._window, pace.counted(key))
         else:
-            self._known[key] = Known(
-                job.name,
-                job.npus,
-                job.compute,
-                flows.amounts,
-                flows.paths,
-                job.overlap,
-                port=self._fabric.port,
-            )
+            self._known[key] = self._profile(key, job, job.compute, job.overlap)
 
     def leave(self, key: int) -> None:
-        for some in (self._names, self._measuring, self._known):
-            some.pop(key, None)
+        self._measuring.pop(key, None)
+        self._known.pop(key, None)
 
     def due(self) -> float:
         return min((item.until for item in self._measuring.values()), default=np.inf)
@@ -131,12 +121,10 @@ class Steered:
             )
         if self._spread and self._measuring:
             # Computation and overlap of these jobs are not known yet: assume that they only send.
-            flows = [self._fabric.flows(key) for key in self._measuring]
-            new = [Known("", 1, 0.0, flow.amounts, flow.paths, port=self._fabric.port) for flow in flows]
+            new = [self._profile(key, item.job, 0.0, 0.0) for key, item in self._measuring.items()]
             busy = busy_shares(jobs, schedule.choices, rates)
-            for key, choice in zip(
-                self._measuring, least_congested(new, range(len(new)), rates, busy), strict=True
-            ):
+            choices = least_congested(new, range(len(new)), rates, busy)
+            for key, choice in zip(self._measuring, choices, strict=True):
                 self._fabric.pin(key, choice)
         return result
 
@@ -144,15 +132,14 @@ class Steered:
         ended = pace.counted(key)
         if ended.iterations <= item.began.iterations:
             # No iteration has ended in the window: measure for another window.
-            self._measuring[key] = _Measuring(now + self._window, item.began)
+            self._measuring[key] = _Measuring(item.job, now + self._window, item.began)
             return
         del self._measuring[key]
-        flows = self._fabric.flows(key)
-        compute, overlap = measured(item.began, ended)
-        name, npus = self._names[key]
-        self._known[key] = Known(
-            name, npus, compute, flows.amounts, flows.paths, overlap, port=self._fabric.port
-        )
+        self._known[key] = self._profile(key, item.job, *measured(item.began, ended))
+
+    def _profile(self, key: int, job: Job, compute: float, overlap: float) -> Known:
+        flows, port = self._fabric.flows(key), self._fabric.port
+        return Known(job.name, job.npus, compute, flows.amounts, flows.paths, overlap, port=port)
 
 
 def measured(began: Counted, ended: Counted) -> tuple[float, float]:

@@ -12,7 +12,7 @@ queues and delays are not modelled.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, final
 
 import numpy as np
@@ -140,7 +140,7 @@ def _distinct(ways: Ints, values: Ints, count: int) -> Ints:
 def step(work: Workload, kind: Kind, seed: int = 0, hashing: Hashing = "per-tier") -> float:
     """Return the time of a step, as a multiple of its time if only ports of NICs limit the flows."""
     pod, links = _links(work, kind, seed, hashing)
-    flows, rows, ports = _routes(links), np.arange(len(links)), float(work.shape.tors)
+    flows, rows, ports = Routes.padded(links), np.arange(len(links)), float(work.shape.tors)
     if kind.choose == "least-unfinished":
         hop = rows // kind.count
         return _drained(flows, hop, np.full(len(rows) // kind.count, ports), pod.capacities)
@@ -176,12 +176,6 @@ def imbalance(shape: Shape, hashing: Hashing, count: int = 4, seed: int = 0) -> 
     return Spread(float(nic.max(axis=1).mean() / nic.min(axis=1).mean()), idle)
 
 
-def _routes(links: Ints) -> Routes:
-    used = links >= 0
-    starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64)
-    return Routes(starts, links[used], np.ones(int(used.sum())), np.ones(len(links)))
-
-
 def _drained(flows: Routes, pool: Ints, amounts: Floats, capacities: Floats) -> float:
     """Return the time until all pools have sent their amounts; the flows of a pool drain its amount together.
 
@@ -194,7 +188,7 @@ def _drained(flows: Routes, pool: Ints, amounts: Floats, capacities: Floats) -> 
     left, passed = amounts.copy(), 0.0
     while (going := left > 0).any():
         counts = flows.counts * going[pool]
-        rates = max_min(Routes(flows.starts, flows.links, flows.weights, counts), capacities, limits=_MOST)
+        rates = max_min(replace(flows, counts=counts), capacities, limits=_MOST)
         together = np.bincount(pool, rates * counts, len(left))
         passing = float((left[going] / together[going]).min())
         passed += passing

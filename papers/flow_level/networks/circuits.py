@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 
 from controller.circuits.baselines.uniform import allocate_uniform
@@ -54,22 +55,9 @@ def ways(counts: Ints, i: int, j: int) -> list[tuple[int, list[int], int]]:
     """
     result = []
     for spine, count in enumerate(counts):
-        before = {i: i}
-        node = [i]
-        while node and j not in before:
-            further = []
-            for pod in node:
-                for neighbour in np.flatnonzero(count[pod]).tolist():
-                    if neighbour not in before:
-                        before[neighbour] = pod
-                        further.append(neighbour)
-            node = further
-        if j in before:
-            pods = [j]
-            while pods[-1] != i:
-                pods.append(before[pods[-1]])
-            pods.reverse()
-            result.append((spine, pods, min(int(count[x, y]) for x, y in pairwise(pods))))
+        paths = nx.single_source_shortest_path(nx.from_numpy_array(count > 0, create_using=nx.DiGraph), i)
+        if j in paths:
+            result.append((spine, paths[j], min(int(count[hop]) for hop in pairwise(paths[j]))))
     least = min((len(pods) for _, pods, _ in result), default=0)
     return [way for way in result if len(way[1]) == least]
 

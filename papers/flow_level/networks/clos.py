@@ -8,123 +8,88 @@ phase does an NPU send or receive more than one flow.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar, final
+from typing import final
 
 import numpy as np
 
 from harness.errors import ModelError
-from papers.flow_level.rates import Floats, Ints, Routes, routes
+from papers.flow_level.rates import Floats, Ints, Routes
 from papers.flow_level.workload.jobs import Job, Pairs
 from papers.flow_level.workload.placement import Cluster
 
-__all__ = ["Clos", "Fabric", "Ideal", "Lit", "Loads", "Placed", "Tiers", "between_leaves", "grouped"]
+__all__ = ["Clos", "Fabric", "Ideal", "Loads", "Tiers", "between_leaves", "crossing", "grouped"]
 
 # Loads of a phase: links, and the load of each when every flow sends at the rate 1.
 Loads = tuple[Ints, Floats]
 
-_NONE = routes([])
+_NONE = Routes.padded(np.zeros((0, 0), np.int64))
 
 
-class Fabric(Protocol):
-    """Interface of a simulated fabric: gives each placed job routes, and holds them by the caller's key."""
+class Fabric:
+    """Base class of simulated fabrics: gives each placed job routes, and holds them by the caller's key.
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def cluster(self) -> Cluster: ...
-
-    @property
-    def capacities(self) -> Floats:
-        """Current capacity of each link."""
-        ...
-
-    @property
-    def version(self) -> int:
-        """Number that changes whenever the routes of jobs already placed may have changed."""
-        ...
-
-    def admit(self, key: int, job: Job, npus: Ints) -> float:
-        """Route a job; return for how many seconds links are dark, after which the caller calls `settle`."""
-        ...
-
-    def settle(self) -> None:
-        """End the dark time: all links have their full capacity again."""
-        ...
-
-    def release(self, key: int) -> None: ...
-
-    def routes(self, key: int) -> tuple[Routes, ...]:
-        """Return for each phase of a job the routes of its flows; flows without links are left out."""
-        ...
-
-    def loads(self, key: int) -> tuple[Loads, ...]:
-        """Return for each phase of a job the loads of its flows summed by link."""
-        ...
-
-
-def between_leaves(cluster: Cluster, pairs: Pairs, npus: Ints) -> tuple[Ints, Ints, Floats]:
-    """Return the flows of a phase between different leaves.
-
-    Args:
-        cluster: shape of the cluster.
-        pairs: flows as pairs of ranks.
-        npus: NPU of each rank.
-
-    Returns:
-        Source leaves, destination leaves and numbers of flows, an entry for each pair of leaves.
+    Attributes:
+        capacities: current capacity of each link.
+        version: number that changes whenever the routes of jobs already placed may have changed.
     """
-    ends = cluster.leaf_of(npus[pairs])
-    ends = ends[ends[:, 0] != ends[:, 1]]
-    leaves = cluster.pods * cluster.leaves
-    keys, counts = np.unique(ends[:, 0] * leaves + ends[:, 1], return_counts=True)
-    return keys // leaves, keys % leaves, counts.astype(float)
-
-
-@dataclass(slots=True)
-class Placed:
-    """Routes of a placed job by phase, and their loads summed by link."""
-
-    phases: tuple[Routes, ...]
-    loads: tuple[Loads, ...]
-
-
-_Job = TypeVar("_Job", bound=Placed)
-
-
-class Lit(Generic[_Job]):
-    """Base class of fabrics whose links are never dark; it keeps placed jobs by key."""
 
     def __init__(self, cluster: Cluster, name: str, capacities: Floats) -> None:
         self.cluster, self.name, self.capacities = cluster, name, capacities
         self.version = 0
-        self._jobs: dict[int, _Job] = {}
+        self._routes: dict[int, tuple[Routes, ...]] = {}
+
+    def admit(self, key: int, job: Job, npus: Ints) -> float:
+        """Route a job; return for how many seconds links are dark, after which the caller calls `settle`."""
+        raise NotImplementedError
 
     def settle(self) -> None:
-        pass
+        """End the dark time: all links have their full capacity again."""
 
     def release(self, key: int) -> None:
-        del self._jobs[key]
+        del self._routes[key]
 
     def routes(self, key: int) -> tuple[Routes, ...]:
-        return self._jobs[key].phases
+        """Return for each phase of a job the routes of its flows; flows without links are left out."""
+        return self._routes[key]
 
     def loads(self, key: int) -> tuple[Loads, ...]:
-        return self._jobs[key].loads
+        """Return for each phase of a job the loads of its flows summed by link."""
+        return tuple(phase.total() for phase in self.routes(key))
+
+
+def crossing(cluster: Cluster, pairs: Pairs, npus: Ints) -> Ints:
+    """Return the source and the destination leaf of each flow between different leaves, shape (flows, 2).
+
+    Args:
+        pairs: flows as pairs of ranks.
+        npus: NPU of each rank.
+    """
+    ends = cluster.leaf_of(npus[pairs])
+    return ends[ends[:, 0] != ends[:, 1]]
+
+
+def between_leaves(cluster: Cluster, pairs: Pairs, npus: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return the flows that `crossing` returns, counted by pair of leaves.
+
+    Returns:
+        Source leaves, destination leaves and numbers of flows, an entry for each pair of leaves.
+    """
+    ends, counts = np.unique(crossing(cluster, pairs, npus), axis=0, return_counts=True)
+    return ends[:, 0], ends[:, 1], counts.astype(float)
 
 
 @final
-class Ideal(Lit[Placed]):
+class Ideal(Fabric):
     """Ideal fabric to compare with: a single switch with all NPUs attached, without shared links."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster, "ideal", np.zeros(0))
 
     def admit(self, key: int, job: Job, npus: Ints) -> float:
-        phases = len(job.phases)
-        self._jobs[key] = Placed((_NONE,) * phases, ((_NONE.links, _NONE.weights),) * phases)
+        self._routes[key] = (_NONE,) * len(job.phases)
         return 0.0
 
 
@@ -184,24 +149,12 @@ def grouped(paths: Ints, weight: float = 1.0) -> Routes:
 
     Flows over equal links share a row of the result. Every link gets `weight`.
     """
-    if not len(paths):
-        return _NONE
     kinds, counts = np.unique(paths, axis=0, return_counts=True)
-    used = kinds >= 0
-    starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64)
-    return Routes(starts, kinds[used], np.full(int(used.sum()), weight), counts.astype(float))
+    return Routes.padded(kinds, weight, counts.astype(float))
 
 
 @final
-@dataclass(slots=True)
-class _Hashed(Placed):
-    """Routes of a job; `expected` is its share of the fabric's counts of flows, by phase."""
-
-    expected: tuple[Loads, ...] = ()
-
-
-@final
-class Clos(Lit[_Hashed]):
+class Clos(Fabric):
     """Clos of leaves, spines and, with three tiers, cores; every switch has as many links up as down.
 
     - Two tiers: there are as many spines as a leaf has uplinks, each with a link to every leaf.
@@ -226,29 +179,28 @@ class Clos(Lit[_Hashed]):
         super().__init__(cluster, name, np.ones(self._tiers.links))
         self._tries = tries
         self._seed = seed
-        self._busy = [0.0] * self._tiers.links
+        # Flows on each link, and each job's share of them by phase.
+        self._busy = np.zeros(self._tiers.links)
+        self._expected: dict[int, list[Loads]] = {}
 
     def admit(self, key: int, job: Job, npus: Ints) -> float:
-        result = []
-        whole = job.alone / job.iterations
         rng = np.random.default_rng((self._seed, key))
-        for phase in job.phases:
-            ends = npus[phase.pairs]
-            leaf = self.cluster.leaf_of(ends)
-            result.append(self._route(leaf[leaf[:, 0] != leaf[:, 1]], rng))
-        loads = tuple(item.total() for item in result)
-        shares = [phase.amount / whole for phase in job.phases]
-        expected = tuple((links, load * share) for (links, load), share in zip(loads, shares, strict=True))
-        for links, load in expected:
-            for link, more in zip(links.tolist(), load.tolist(), strict=True):
-                self._busy[link] += more
-        self._jobs[key] = _Hashed(tuple(result), loads, expected)
+        self._routes[key] = tuple(
+            self._route(crossing(self.cluster, phase.pairs, npus), rng) for phase in job.phases
+        )
+        whole = job.alone / job.iterations
+        self._expected[key] = [
+            (links, load * (phase.amount / whole))
+            for phase, (links, load) in zip(job.phases, self.loads(key), strict=True)
+        ]
+        for links, load in self._expected[key]:
+            self._busy[links] += load
         return 0.0
 
     def release(self, key: int) -> None:
-        for links, load in self._jobs.pop(key).expected:
-            for link, less in zip(links.tolist(), load.tolist(), strict=True):
-                self._busy[link] -= less
+        super().release(key)
+        for links, load in self._expected.pop(key):
+            self._busy[links] -= load
 
     def _route(self, leaf: Ints, rng: np.random.Generator) -> Routes:
         """Return the routes of flows; `leaf` has a row of source and destination leaf for each flow."""
@@ -260,20 +212,14 @@ class Clos(Lit[_Hashed]):
         return grouped(paths[:, 0] if self._tries == 1 else self._least_busy(paths))
 
     def _least_busy(self, paths: Ints) -> Ints:
-        busy = self._busy
-        own: dict[int, float] = {}
-        taken: list[Sequence[int]] = []
-        for tries in paths.tolist():
-            best, least = tries[0], float("inf")
-            for path in tries:
-                most = 0.0
-                for link in path:
-                    if link >= 0:
-                        there = busy[link] + own.get(link, 0.0)
-                        most = max(most, there)
-                if most < least:
-                    best, least = path, most
-            for link in best:
-                own[link] = own.get(link, 0.0) + 1.0
-            taken.append(best)
+        busy = self._busy.tolist()
+        own: Counter[int] = Counter()
+
+        def busiest(path: Sequence[int]) -> float:
+            return max(0.0, *(busy[link] + own[link] for link in path if link >= 0))
+
+        taken = []
+        for candidates in paths.tolist():
+            taken.append(min(candidates, key=busiest))
+            own.update(taken[-1])
         return np.array(taken, np.int64)

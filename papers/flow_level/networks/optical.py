@@ -9,8 +9,8 @@ leaves, its circuits stay until another job needs the ports.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache, partial
 from itertools import pairwise
 from typing import final
 
@@ -22,7 +22,7 @@ from controller.circuits.leaf import leaf_split, pod_centric_split
 from controller.circuits.split import symmetric_split
 from harness.errors import ModelError
 from papers.flow_level.networks.circuits import at_most, filled, matched, ways
-from papers.flow_level.networks.clos import Loads, between_leaves
+from papers.flow_level.networks.clos import Fabric, between_leaves
 from papers.flow_level.rates import Floats, Ints, Routes
 from papers.flow_level.workload.jobs import Job
 from papers.flow_level.workload.placement import Cluster
@@ -41,24 +41,12 @@ class Wiring(StrEnum):
     uniform = "uniform"
 
 
-@final
-@dataclass(slots=True)
-class _Placed:
-    """A placed job.
-
-    Attributes:
-        phases: source leaves, destination leaves and numbers of flows of each phase.
-        demand: two leaves and the number of links demanded between them, as arrays, in both directions.
-        loads: loads of each phase over the current circuits; None until they are needed.
-    """
-
-    phases: tuple[tuple[Ints, Ints, Floats], ...]
-    demand: tuple[Ints, Ints, Ints]
-    loads: tuple[Loads, ...] | None = None
+# Links demanded by a job: two leaves and the number of links between them, as arrays, in both directions.
+_Demand = tuple[Ints, Ints, Ints]
 
 
 @final
-class Lumos:
+class Lumos(Fabric):
     """Fabric of Pods joined by optical circuits.
 
     Links are numbered in this order: leaf to spine and spine to leaf, both by leaf and spine; then circuits
@@ -69,14 +57,13 @@ class Lumos:
         wiring: wiring, and demand used to compute circuits.
         tau: links between a leaf and a spine of its Pod.
         dark: seconds for which a new circuit is dark.
-        name: name of the fabric; wiring and `tau` if empty.
 
     Raises:
         ModelError: The cluster's leaves and `tau` do not make such spines, or `dark` is below 0.
     """
 
     def __init__(
-        self, cluster: Cluster, wiring: Wiring = Wiring.leaf, tau: int = 2, dark: float = 0.0, name: str = ""
+        self, cluster: Cluster, wiring: Wiring = Wiring.leaf, tau: int = 2, dark: float = 0.0
     ) -> None:
         if tau < 1 or cluster.npus % tau or cluster.leaves * tau % 2 or dark < 0:
             raise ModelError(
@@ -84,18 +71,16 @@ class Lumos:
                 f"and circuits that are dark for {dark:g} s",
                 remedy="give a tau that divides the uplinks, an even product of tau and leaves, 0 s or more",
             )
-        self.name = name or f"{wiring}, tau {tau}"
-        self.cluster = cluster
-        self.version = 0
-        # Number of circuits made or removed so far.
-        self.moved = 0
+        super().__init__(cluster, f"{wiring}, tau {tau}", np.zeros(0))
         self._wiring, self._tau, self._dark = wiring, tau, dark
         self._spines = cluster.npus // tau
         self._ports = cluster.leaves * tau
         self._leaves = cluster.pods * cluster.leaves
         self._down = self._leaves * self._spines
         self._circuits = 2 * self._down
-        self._jobs: dict[int, _Placed] = {}
+        # Source leaves, destination leaves and numbers of flows of each phase of a job; and its demand.
+        self._flows: dict[int, tuple[tuple[Ints, Ints, Floats], ...]] = {}
+        self._demands: dict[int, _Demand] = {}
         # Links demanded between leaves; each spine's part of these links; links demanded between Pods; and
         # circuits by spine, Pod and Pod.
         self._demand = np.zeros((self._leaves, self._leaves), np.int64)
@@ -106,36 +91,27 @@ class Lumos:
         self._spread()
 
     def admit(self, key: int, job: Job, npus: Ints) -> float:
-        flows = tuple(between_leaves(self.cluster, phase.pairs, npus) for phase in job.phases)
-        demand = self._wanted(job, flows, npus)
-        self._jobs[key] = _Placed(flows, demand)
-        if not len(demand[0]):
+        self._flows[key] = tuple(between_leaves(self.cluster, phase.pairs, npus) for phase in job.phases)
+        self._demands[key] = self._wanted(job, self._flows[key], npus)
+        if not len(self._demands[key][0]):
             return 0.0
         # Add up the demands of placed jobs only; demands of jobs that left are dropped.
         self._demand = np.zeros_like(self._demand)
-        for placed in self._jobs.values():
-            np.add.at(self._demand, placed.demand[:2], placed.demand[2])
+        for a, b, links in self._demands.values():
+            np.add.at(self._demand, (a, b), links)
         return self._reconfigure()
 
     def settle(self) -> None:
         self.capacities = self._settled
 
     def release(self, key: int) -> None:
-        del self._jobs[key]
+        del self._flows[key], self._demands[key]
 
     def routes(self, key: int) -> tuple[Routes, ...]:
-        return tuple(self._routes(*phase) for phase in self._jobs[key].phases)
+        return tuple(Routes(*self._entries(a, b), counts=number) for a, b, number in self._flows[key])
 
-    def loads(self, key: int) -> tuple[Loads, ...]:
-        placed = self._jobs[key]
-        if placed.loads is None:
-            placed.loads = tuple(self._loads(*phase) for phase in placed.phases)
-        return placed.loads
-
-    def _wanted(
-        self, job: Job, flows: tuple[tuple[Ints, Ints, Floats], ...], npus: Ints
-    ) -> tuple[Ints, Ints, Ints]:
-        """Return the links demanded by a job: arrays of two leaves and a number of links, in both directions.
+    def _wanted(self, job: Job, flows: tuple[tuple[Ints, Ints, Floats], ...], npus: Ints) -> _Demand:
+        """Return the links demanded by a job.
 
         A leaf gets at most as many links as the job has NPUs on it. Steady phases come first, with the most
         flows of any of them. Other phases get further links between Pods as far as leaves have links left.
@@ -143,33 +119,30 @@ class Lumos:
         leaves = np.unique(self.cluster.leaf_of(npus))
         own = np.bincount(self.cluster.leaf_of(npus), minlength=self._leaves)[leaves]
         asked = np.zeros((len(leaves), len(leaves)), np.int64)
+        others: list[tuple[int, int, int]] = []
         for phase, (a, b, number) in zip(job.phases, flows, strict=True):
+            i, j = np.searchsorted(leaves, a), np.searchsorted(leaves, b)
             if phase.steady:
                 need = np.zeros_like(asked)
-                need[np.searchsorted(leaves, a), np.searchsorted(leaves, b)] = number
+                need[i, j] = number
                 asked = np.maximum(asked, np.maximum(need, need.T))
-        others = [
-            (np.searchsorted(leaves, a), np.searchsorted(leaves, b), number)
-            for phase, (a, b, number) in zip(job.phases, flows, strict=True)
-            if not phase.steady
-        ]
-        pod = self.cluster.pod_of_leaf(leaves)
+            else:
+                others += zip(i.tolist(), j.tolist(), number.astype(int).tolist(), strict=True)
+        pod = self.cluster.pod_of_leaf(leaves).tolist()
         # Reserve a link for any two Pods that only other phases join, before steady phases get links.
-        joined = {(int(pod[i]), int(pod[j])) for i, j in np.argwhere(asked)}
+        joined = {(pod[i], pod[j]) for i, j in np.argwhere(asked)}
         least = np.zeros_like(asked)
-        for i, j in ((int(i), int(j)) for a, b, _ in others for i, j in zip(a, b, strict=True)):
-            between = int(pod[i]), int(pod[j])
-            if between[0] != between[1] and between not in joined:
+        for i, j, _ in others:
+            if pod[i] != pod[j] and (pod[i], pod[j]) not in joined:
                 least[[i, j], [j, i]] = 1
-                joined |= {between, between[::-1]}
+                joined |= {(pod[i], pod[j]), (pod[j], pod[i])}
         asked = least + at_most(asked, own - least.sum(axis=1))
         left = own - asked.sum(axis=1)
-        for a, b, number in others:
-            for i, j, wanted in zip(a, b, number, strict=True):
-                more = min(int(wanted) - asked[i, j], left[i], left[j])
-                if pod[i] != pod[j] and more > 0:
-                    asked[[i, j], [j, i]] += more
-                    left[[i, j]] -= more
+        for i, j, wanted in others:
+            more = min(wanted - asked[i, j], left[i], left[j])
+            if pod[i] != pod[j] and more > 0:
+                asked[[i, j], [j, i]] += more
+                left[[i, j]] -= more
         i, j = np.nonzero(asked)
         return leaves[i], leaves[j], asked[i, j]
 
@@ -181,16 +154,11 @@ class Lumos:
         if self._wiring is not Wiring.leaf:
             self._split = self._dealt()
         self._settled = self._capacity(self._counts)
-        moved = int(np.abs(self._counts - before).sum()) // 2
-        self.moved += moved
-        dark = moved > 0 and self._dark > 0
         # New circuits are dark until `settle`, and so are those of an earlier job that is still waiting.
         self.capacities = np.minimum(self.capacities, self._settled) if self._dark else self._settled
         self._spread()
         self.version += 1
-        for placed in self._jobs.values():
-            placed.loads = None
-        return self._dark if dark else 0.0
+        return 0.0 if np.array_equal(self._counts, before) else self._dark
 
     def _realised(self) -> Ints:
         """Return circuits by spine, Pod and Pod: the demanded circuits, and further ones on free ports."""
@@ -225,7 +193,7 @@ class Lumos:
         """Update the capacity that pinned flows leave on links, by leaf and spine."""
         pinned = self._split.sum(axis=2).T
         self._left = np.maximum(self._tau - pinned, 0).astype(float)
-        self._ways: dict[tuple[int, int], list[tuple[int, list[int], int]]] = {}
+        self._ways = cache(partial(ways, self._counts))
 
     def _shares(self, a: Ints, b: Ints) -> Floats:
         """Return the share of flows over each spine, shape (pairs of leaves, spines).
@@ -272,9 +240,7 @@ class Lumos:
         the first array is `row`, the number of the pair of leaves `a` and `b`.
         """
         i, j = a // self.cluster.leaves, b // self.cluster.leaves
-        if (i, j) not in self._ways:
-            self._ways[i, j] = ways(self._counts, i, j)
-        result = self._ways[i, j]
+        result = self._ways(i, j)
         if not result:
             raise ModelError(
                 f"no circuits join Pod {i} to Pod {j}, directly or by way of other Pods",
@@ -291,15 +257,3 @@ class Lumos:
 
     def _circuit(self, spine: Ints | int, i: Ints | int, j: Ints | int) -> Ints | int:
         return self._circuits + (spine * self.cluster.pods + i) * self.cluster.pods + j
-
-    def _loads(self, a: Ints, b: Ints, number: Floats) -> Loads:
-        rows, links, shares = self._entries(a, b)
-        carried = np.bincount(links, shares * number[rows], len(self.capacities))
-        used = np.flatnonzero(carried).astype(np.int64)
-        return used, carried[used].astype(float)
-
-    def _routes(self, a: Ints, b: Ints, number: Floats) -> Routes:
-        rows, links, shares = self._entries(a, b)
-        order = np.argsort(rows, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(a)))])
-        return Routes(starts.astype(np.int64), links[order], shares[order], number)

@@ -13,12 +13,14 @@ from typing import final
 import numpy as np
 
 from harness.errors import ModelError
-from papers.flow_level.networks.clos import Lit, Placed, Tiers, grouped
+from papers.flow_level.networks.clos import Fabric, Tiers, crossing, grouped
 from papers.flow_level.rates import Floats, Ints
 from papers.flow_level.workload.jobs import Job
 from papers.flow_level.workload.placement import Cluster
 
 __all__ = ["Flows", "Pinned"]
+
+_NO_FLOWS = np.zeros((0, 2), np.int64)
 
 
 @final
@@ -38,14 +40,7 @@ class Flows:
 
 
 @final
-@dataclass(slots=True)
-class _Held(Placed):
-    flows: Flows
-    choice: Ints
-
-
-@final
-class Pinned(Lit[_Held]):
+class Pinned(Fabric):
     """Clos in which each flow has a path that can be set; at first a hash picks it.
 
     Args:
@@ -90,35 +85,27 @@ class Pinned(Lit[_Held]):
         # Largest rate of a connection: all connections between two NPUs share an NPU's port.
         self.port = 1 / connections
         self._seed, self._connections = seed, connections
+        self._flows: dict[int, Flows] = {}
+        self._choices: dict[int, Ints] = {}
 
     def admit(self, key: int, job: Job, npus: Ints) -> float:
-        rng = np.random.default_rng((self._seed, key))
-        amounts: list[Floats] = []
-        ends: list[Ints] = []
-        phases: list[Ints] = []
-        for number, phase in enumerate(job.phases):
-            leaf = self.cluster.leaf_of(npus[phase.pairs])
-            leaf = np.repeat(leaf[leaf[:, 0] != leaf[:, 1]], self._connections, axis=0)
-            ends.append(leaf)
-            amounts.append(np.full(len(leaf), phase.amount / self._connections))
-            phases.append(np.full(len(leaf), number))
-        paths = self._paths(np.concatenate([np.zeros((0, 2), np.int64), *ends]))
-        flows = Flows(
-            np.concatenate([np.zeros(0), *amounts]), paths, np.concatenate([np.zeros(0, np.int64), *phases])
-        )
+        leaves = [crossing(self.cluster, phase.pairs, npus) for phase in job.phases]
+        phase = np.repeat(np.arange(len(leaves)), [len(ends) * self._connections for ends in leaves])
+        amounts = np.array([phase.amount / self._connections for phase in job.phases])[phase]
+        paths = self._paths(np.repeat(np.concatenate([_NO_FLOWS, *leaves]), self._connections, axis=0))
+        self._flows[key] = Flows(amounts, paths, phase)
         usable = (paths >= 0).any(axis=2).sum(axis=1)
-        choice = (rng.random(len(paths)) * usable).astype(np.int64)
-        self._jobs[key] = _Held((), (), flows, choice)
-        self._route(self._jobs[key], len(job.phases))
+        rng = np.random.default_rng((self._seed, key))
+        self._route(key, (rng.random(len(paths)) * usable).astype(np.int64), len(leaves))
         return 0.0
+
+    def release(self, key: int) -> None:
+        super().release(key)
+        del self._flows[key], self._choices[key]
 
     def flows(self, key: int) -> Flows:
         """Return the flows of a job between leaves and their candidate paths."""
-        return self._jobs[key].flows
-
-    def choice(self, key: int) -> Ints:
-        """Return the index of each flow's current candidate path."""
-        return self._jobs[key].choice
+        return self._flows[key]
 
     def pin(self, key: int, choice: Ints) -> None:
         """Set the path of each flow of a job, by the index of the candidate.
@@ -126,18 +113,16 @@ class Pinned(Lit[_Held]):
         Raises:
             ModelError: A flow has no such candidate.
         """
-        held = self._jobs[key]
-        if np.array_equal(held.choice, choice):
+        if np.array_equal(self._choices[key], choice):
             return
-        lacks = held.flows.paths[np.arange(len(choice)), choice].max(axis=1, initial=-1) < 0
+        lacks = self._flows[key].paths[np.arange(len(choice)), choice].max(axis=1, initial=-1) < 0
         if lacks.any():
             flow = int(np.argmax(lacks))
             raise ModelError(
                 f"flow {flow} of job {key} has no candidate path {choice[flow]}",
                 remedy="choose among the paths of the flow",
             )
-        held.choice = choice.copy()
-        self._route(held, len(held.phases))
+        self._route(key, choice.copy(), len(self._routes[key]))
         self.version += 1
 
     def _paths(self, leaf: Ints) -> Ints:
@@ -155,10 +140,10 @@ class Pinned(Lit[_Held]):
             paths[inside[:, None], np.arange(spines)] = short
         return paths
 
-    def _route(self, held: _Held, phases: int) -> None:
-        flows = held.flows
-        taken = flows.paths[np.arange(len(held.choice)), held.choice]
-        held.phases = tuple(
+    def _route(self, key: int, choice: Ints, phases: int) -> None:
+        flows = self._flows[key]
+        taken = flows.paths[np.arange(len(choice)), choice]
+        self._choices[key] = choice
+        self._routes[key] = tuple(
             grouped(taken[flows.phase == phase], 1 / self._connections) for phase in range(phases)
         )
-        held.loads = tuple(item.total() for item in held.phases)

@@ -109,9 +109,8 @@ class Placement:
         self.cluster = cluster
         self._policy = POLICIES[policy]
         self._rng = np.random.default_rng(seed)
-        self._free = np.full((cluster.pods * cluster.leaves, cluster.servers), SERVER)
-        # Bit mask of the free NPUs of each server.
-        self._bits = np.full(self._free.shape, (1 << SERVER) - 1)
+        # Whether each NPU is free, by leaf, server and number in the server.
+        self._free = np.ones((cluster.pods * cluster.leaves, cluster.servers, SERVER), bool)
 
     @property
     def free(self) -> int:
@@ -132,36 +131,30 @@ class Placement:
                 f"a job of {npus} NPUs does not fit on a cluster of {self.cluster.size} NPUs",
                 remedy=f"take at most as many NPUs, and above {SERVER} only whole servers of {SERVER}",
             )
-        if npus < SERVER:
-            return self._part(npus)
-        cluster = self.cluster
-        empty = (self._free == SERVER).sum(axis=1).reshape(cluster.pods, cluster.leaves)
-        block = min(max(unit // SERVER, 1), npus // SERVER)
-        chosen = self._policy(npus // SERVER, empty, block, self._rng)
-        if chosen is None:
-            return None
-        servers = []
-        for leaf in np.flatnonzero(chosen.ravel()):
-            own = np.flatnonzero(self._free[leaf] == SERVER)[: chosen.ravel()[leaf]]
-            self._free[leaf, own] = 0
-            self._bits[leaf, own] = 0
-            servers.append(leaf * cluster.servers + own)
-        return (np.concatenate(servers)[:, None] * SERVER + np.arange(SERVER)).ravel()
+        taken = self._part(npus) if npus < SERVER else self._servers(npus // SERVER, unit // SERVER)
+        if taken is not None:
+            self._free.flat[taken] = False
+        return taken
 
     def give_back(self, npus: Ints) -> None:
-        np.add.at(self._free, np.divmod(npus // SERVER, self.cluster.servers), 1)
-        np.bitwise_or.at(
-            self._bits, np.divmod(npus // SERVER, self.cluster.servers), np.int64(1) << npus % SERVER
-        )
+        self._free.flat[npus] = True
+
+    def _servers(self, servers: int, block: int) -> Ints | None:
+        """Return the NPUs of empty servers, taken in blocks of `block`; None if there are too few."""
+        empty = self._free.all(axis=2)
+        by_pod = empty.sum(axis=1).reshape(self.cluster.pods, self.cluster.leaves)
+        chosen = self._policy(servers, by_pod, min(max(block, 1), servers), self._rng)
+        if chosen is None:
+            return None
+        # The first empty servers of each leaf, as many as were chosen.
+        first = empty & (np.cumsum(empty, axis=1) <= chosen.reshape(-1, 1))
+        return (np.flatnonzero(first)[:, None] * SERVER + np.arange(SERVER)).ravel()
 
     def _part(self, npus: int) -> Ints | None:
-        """Take NPUs of the fullest server with room for all of them; return None if there is none."""
-        fits = self._free >= npus
+        """Return NPUs of the fullest server with room for all of them; None if there is none."""
+        free = self._free.sum(axis=2)
+        fits = free >= npus
         if not fits.any():
             return None
-        leaf, server = np.unravel_index(np.argmin(np.where(fits, self._free, SERVER + 1)), fits.shape)
-        bits = int(self._bits[leaf, server])
-        own = [bit for bit in range(SERVER) if bits >> bit & 1][:npus]
-        self._bits[leaf, server] &= ~sum(1 << bit for bit in own)
-        self._free[leaf, server] -= npus
-        return (leaf * self.cluster.servers + server) * SERVER + np.array(own)
+        server = int(np.argmin(np.where(fits, free, SERVER + 1)))
+        return server * SERVER + np.flatnonzero(self._free.reshape(-1, SERVER)[server])[:npus]

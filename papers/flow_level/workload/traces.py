@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Self, final
+from typing import Annotated, Self, final
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -178,22 +177,17 @@ def jobs_of(entries: Iterable[Entry], seed: int = 0) -> tuple[Job, ...]:
 
 def _job(entry: Entry, rng: np.random.Generator) -> Job:
     whole = entry.seconds / entry.iterations
-    servers = entry.npus // SERVER
+    servers, group = entry.npus // SERVER, entry.group // SERVER
     phases = []
     if servers > 1:
-        group = entry.group // SERVER
-        shift = int(rng.integers(1, group)) if group > 1 else 0
-        phases = [
-            Phase("pipeline", entry.pipeline * whole, pipeline(servers, entry.stages), steady=False),
-            Phase(
-                "experts",
-                entry.experts * whole,
-                experts(servers, group, shift) if shift else _NOBODY,
-                steady=False,
-            ),
-            Phase("gradients", entry.gradients * whole, gradients(servers, entry.stages)),
-        ]
-        phases = [phase for phase in phases if phase.amount and len(phase.pairs)]
+        phases.append(
+            Phase("pipeline", entry.pipeline * whole, pipeline(servers, entry.stages), steady=False)
+        )
+        if group > 1:
+            pairs = experts(servers, group, int(rng.integers(1, group)))
+            phases.append(Phase("experts", entry.experts * whole, pairs, steady=False))
+        phases.append(Phase("gradients", entry.gradients * whole, gradients(servers, entry.stages)))
+    phases = [phase for phase in phases if phase.amount and len(phase.pairs)]
     sending = sum(phase.amount for phase in phases)
     return Job(
         entry.job,
@@ -205,9 +199,6 @@ def _job(entry: Entry, rng: np.random.Generator) -> Job:
         entry.overlap,
         unit=entry.group,
     )
-
-
-_NOBODY = np.zeros((0, 2), np.int64)
 
 
 def write(path: Path, entries: Sequence[Entry]) -> None:
@@ -232,34 +223,17 @@ def read(path: Path) -> tuple[Entry, ...]:
         if not line.strip():
             continue
         try:
-            entry = Entry.model_validate(_object(line))
-        except (ValueError, ValidationError) as ex:
-            faults += [f"{path}:{number}: {words}" for words in _words(ex)]
+            entry = Entry.model_validate_json(line)
+        except ValidationError as ex:
+            for error in ex.errors():
+                message = error["msg"].removeprefix("Value error, ")
+                faults.append(": ".join((f"{path}:{number}", *map(str, error["loc"]), message)))
             continue
-        if entry.job in first:
+        if first.setdefault(entry.job, number) != number:
             faults.append(
                 f"{path}:{number}: job {entry.job!r} is on line {first[entry.job]} as well; name each once"
             )
-        first.setdefault(entry.job, number)
         result.append(entry)
     if faults:
         raise ScenarioError.joined(faults)
     return tuple(result)
-
-
-def _object(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError as ex:
-        raise ValueError(f"the line is not JSON: {ex.msg} at column {ex.colno}") from ex
-
-
-def _words(error: ValueError) -> list[str]:
-    if not isinstance(error, ValidationError):
-        return [str(error)]
-    return [
-        f"{'.'.join(map(str, item['loc']))}: {item['msg']}"
-        if item["loc"]
-        else item["msg"].removeprefix("Value error, ")
-        for item in error.errors()
-    ]

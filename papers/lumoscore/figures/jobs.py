@@ -36,23 +36,19 @@ def run_jobs(note: Progress, seeds: int = SEEDS, fabric: str = "", jobs: int = 1
         fabrics = ("ideal", fabric) if fabric else SIX
         result = _compared(Study(workload=Workload(jobs=jobs), fabrics=fabrics, seeds=(seed,)))
 
-        def completion(name: str, result: Comparison = result) -> float:
-            return result.completion(fabric or name if name != "ideal" else name)
-
-        def slowdown(name: str, result: Comparison = result) -> float:
-            return result.slowdown(fabric or name)
-
-        times = [completion(name) for name in _ORDER]
-        ordered += times == sorted(times) and len(set(times)) == len(times)
-        ideal, two, single, clos = times
-        uniform = completion("uniform, tau 2")
+        times = {name: result.mean(name if name == "ideal" else fabric or name, "completion") for name in SIX}
+        slowdowns = {name: result.mean(fabric or name, "slowdown") for name in SIX}
+        in_order = [times[name] for name in _ORDER]
+        ordered += in_order == sorted(set(in_order))
+        ideal, two, single, clos = in_order
+        uniform = times["uniform, tau 2"]
         figures = {
             "tau-2": two / ideal - 1,
             "tau-1": single / ideal - 1,
             "clos": clos / ideal - 1,
             "clos-saved": 1 - two / clos,
             "uniform-saved": 1 - two / uniform,
-            "throughput": slowdown("uniform, tau 2") / slowdown("leaf-centric, tau 2") - 1,
+            "throughput": slowdowns["uniform, tau 2"] / slowdowns["leaf-centric, tau 2"] - 1,
         }
         for name, value in figures.items():
             percent.setdefault(name, []).append(100 * value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import networkx as nx
@@ -19,7 +20,8 @@ from controller.plan.entry import Path
 from controller.plan.plan import Plan
 from emulation.traffic.schedule.schedule import Schedule
 from harness.errors import ModelError
-from papers.flow_level.rates import Floats, Routes, max_min, routes
+from papers.flow_level.rates import Floats, Routes, max_min
+from tests.papers.flow_level.flows import routes
 from topologies import Fabric
 
 __all__ = ["Ways", "completion_seconds", "drained", "planned_ways", "shortest_ways"]
@@ -90,7 +92,7 @@ def drained(flows: Routes, amounts: Floats, capacities: Floats) -> float:
     passed = 0.0
     while (going := left > 0).any():
         counts = flows.counts * going
-        rates = max_min(Routes(flows.starts, flows.links, flows.weights, counts), capacities, limits=_MOST)
+        rates = max_min(replace(flows, counts=counts), capacities, limits=_MOST)
         if (stuck := np.flatnonzero(going & (rates <= 0))).size:
             raise ModelError(f"flow {stuck[0]} has no capacity", remedy="give its links some")
         step = float((left[going] / rates[going]).min())

@@ -12,7 +12,7 @@ from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
 from harness.scenario.schema import ELEMENT_BYTES
-from papers.flow_level.rates import routes
+from tests.papers.flow_level.flows import routes
 from tests.papers.flow_level.packets import completion_seconds, drained, planned_ways
 
 ALL_TO_ALL = "{kind: all-to-all, algorithm: direct, elements: 262144, payload_bytes: 4096}"

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from harness.errors import ModelError
-from papers.flow_level.rates import Floats, Routes, joined, max_min, routes
+from papers.flow_level.rates import Floats, Routes, max_min
+from tests.papers.flow_level.flows import joined, routes
 
 
 def exact(flows: Routes, capacity: Floats, limit: Floats) -> Floats:
     """Raise the least rate as far as it goes, hold who cannot have more, and again: a program for each."""
-    number = len(flows)
+    number = len(flows.counts)
     loads = np.zeros((len(capacity), number))
     np.add.at(loads, (flows.links, flows.rows), flows.loads)
     held = np.full(number, np.nan)
@@ -69,18 +70,18 @@ def test_rates_are_those_of_the_programs(seed: int) -> None:
 def test_a_later_class_has_what_the_first_left(seed: int) -> None:
     flows, capacity, limit = some(seed)
     rng = np.random.default_rng(seed)
-    classes = rng.integers(0, 2, len(flows))
+    classes = rng.integers(0, 2, len(flows.counts))
     result = max_min(flows, capacity, classes, limit)
     left = capacity.copy()
     for level in (0, 1):
         own = np.flatnonzero(classes == level)
         if not len(own):
             continue
-        part = routes(
-            [
-                list(zip(flows.links[low:high].tolist(), flows.weights[low:high].tolist(), strict=True))
-                for low, high in zip(flows.starts[own], flows.starts[own + 1], strict=True)
-            ],
+        entries = np.isin(flows.rows, own)
+        part = Routes(
+            np.searchsorted(own, flows.rows[entries]),
+            flows.links[entries],
+            flows.weights[entries],
             flows.counts[own],
         )
         rates = exact(part, np.maximum(left, 0), limit[own])
@@ -99,7 +100,7 @@ def test_rows_with_a_count_are_that_many_flows() -> None:
 def test_parts_joined_are_one() -> None:
     parts = [routes([[(0, 1.0)]]), routes([]), routes([[(1, 1.0), (0, 2.0)], [(1, 0.5)]])]
     whole = joined(parts)
-    assert whole.starts.tolist() == [0, 1, 3, 4]
+    assert whole.rows.tolist() == [0, 1, 1, 2]
     assert max_min(whole, [3.0, 1.0]) == pytest.approx([5 / 3, 2 / 3, 2 / 3])
     assert max_min(joined([]), [1.0]).tolist() == []
 

@@ -7,44 +7,29 @@ import numpy as np
 import pytest
 
 from harness.errors import ModelError
-from papers.flow_level.networks.clos import Clos, Fabric, Ideal, Loads
+from papers.flow_level.fluid import Fluid
+from papers.flow_level.networks.clos import Clos, Fabric, Ideal
 from papers.flow_level.networks.optical import Lumos, Wiring
-from papers.flow_level.progress.fluid import Fluid
-from papers.flow_level.rates import Floats, Ints, Routes, routes
-from papers.flow_level.simulate import Mode, simulate
+from papers.flow_level.rates import Ints
+from papers.flow_level.simulate import Outcome, simulate
 from papers.flow_level.workload.jobs import Job, Phase
 from papers.flow_level.workload.placement import Cluster
 from papers.flow_level.workload.traces import Entry, jobs_of
+from tests.papers.flow_level.exact import Exact
+from tests.papers.flow_level.flows import routes
 
-MODES: tuple[Mode, ...] = ("exact", "fluid")
+PACES: dict[str, type[Exact | Fluid]] = {"exact": Exact, "fluid": Fluid}
 
 
-class Wire:
+class Wire(Fabric):
     """All flows of all jobs over one link."""
 
-    name = "wire"
-    version = 0
-
-    def __init__(self, capacity: float = 1.0, cluster: Cluster | None = None) -> None:
-        self.cluster = cluster or Cluster(1, 4, 8)
-        self.capacities: Floats = np.array([capacity])
-        self._jobs: dict[int, Job] = {}
+    def __init__(self, capacity: float = 1.0) -> None:
+        super().__init__(Cluster(1, 4, 8), "wire", np.array([capacity]))
 
     def admit(self, key: int, job: Job, npus: Ints) -> float:
-        self._jobs[key] = job
+        self._routes[key] = tuple(routes([[(0, 1.0)]], [len(phase.pairs)]) for phase in job.phases)
         return 0.0
-
-    def settle(self) -> None:
-        pass
-
-    def release(self, key: int) -> None:
-        del self._jobs[key]
-
-    def routes(self, key: int) -> tuple[Routes, ...]:
-        return tuple(routes([[(0, 1.0)]], [len(phase.pairs)]) for phase in self._jobs[key].phases)
-
-    def loads(self, key: int) -> tuple[Loads, ...]:
-        return tuple(route.total() for route in self.routes(key))
 
 
 class Fading(Wire):
@@ -72,8 +57,9 @@ def job(name: str, arrival: float, compute: float, send: float, iterations: int 
     )
 
 
-def ends(jobs: list[Job], fabric: Fabric, mode: Mode = "exact") -> dict[str, float]:
-    return {job.name: job.end for job in simulate(jobs, fabric, mode=mode).jobs}
+def ends(jobs: list[Job], fabric: Fabric, mode: str = "exact") -> dict[str, float]:
+    outcome = simulate(jobs, fabric, pace=PACES[mode](fabric))
+    return {record.job.name: record.end for record in outcome.jobs}
 
 
 def test_two_jobs_that_send_at_once_halve_their_rates() -> None:
@@ -104,8 +90,8 @@ def test_phases_follow_one_another_and_rates_are_those_of_flows() -> None:
     assert ends([both], Wire(2.0)) == pytest.approx({"a": 5.0})
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_jobs_wait_in_the_order_in_which_they_came(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", PACES)
+def test_jobs_wait_in_the_order_in_which_they_came(mode: str) -> None:
     """B needs all of it and waits for a; c would fit, but came later."""
     cluster = Cluster(1, 2, 8)
     jobs = [
@@ -114,27 +100,27 @@ def test_jobs_wait_in_the_order_in_which_they_came(mode: Mode) -> None:
         Job("c", 8, 2.0, 1, 1.0),
         Job("d", 8, 7.0, 1, 1.0),
     ]
-    result = simulate(jobs, Ideal(cluster), mode=mode)
-    assert [(job.name, job.start, job.end) for job in result.jobs] == [
+    fabric = Ideal(cluster)
+    result = simulate(jobs, fabric, pace=PACES[mode](fabric))
+    assert [(record.job.name, record.start, record.end) for record in result.jobs] == [
         ("a", 0, 5),
         ("b", 5, 7),
         ("c", 7, 8),
         ("d", 7, 8),
     ]
-    assert result.completion == pytest.approx((5 + 6 + 6 + 1) / 4)
-    assert result.queueing == pytest.approx((0 + 4 + 5 + 0) / 4)
-    assert result.slowdown == pytest.approx(1)
-    assert result.throughput == pytest.approx((8 * 5 + 16 * 2 + 8 + 8) / (16 * 8))
+    assert result.mean("completion") == pytest.approx((5 + 6 + 6 + 1) / 4)
+    assert result.mean("slowdown") == pytest.approx(1)
+    assert result.utilisation == pytest.approx(1)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_job_alone_takes_what_it_takes_alone(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", PACES)
+def test_a_job_alone_takes_what_it_takes_alone(mode: str) -> None:
     item = job("a", 3, 2.0, 1.0, 7, overlap=0.25)
     assert ends([item], Wire(), mode) == pytest.approx({"a": 3 + item.alone})
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_dark_links_hold_jobs_up_for_as_long_as_they_are_dark(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", PACES)
+def test_dark_links_hold_jobs_up_for_as_long_as_they_are_dark(mode: str) -> None:
     """A sends all the time and stands still from 4 to 5, when b comes; b only computes."""
     jobs = [job("a", 0, 0, 9), job("b", 4, 2, 0)]
     assert ends(jobs, Fading(), mode) == pytest.approx({"a": 11.0, "b": 6.0})
@@ -150,8 +136,8 @@ def test_a_job_that_nothing_has_room_for_is_told() -> None:
         simulate([Job("a", 32, 0.0, 1, 1.0, unit=32)], Ideal(Cluster(2, 3, 8)))
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_jobs_without_anything_to_do_end_as_they_come(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", PACES)
+def test_jobs_without_anything_to_do_end_as_they_come(mode: str) -> None:
     assert ends([Job("a", 8, 2.0, 3, 0.0), Job("b", 8, 2.0, 1, 1.0)], Wire(), mode) == {"a": 2.0, "b": 3.0}
 
 
@@ -193,6 +179,11 @@ CROWDED: dict[str, Callable[[Cluster], Fabric]] = {
 }
 
 
+def crowded(jobs: tuple[Job, ...], fabric: str, policy: str, mode: str) -> Outcome:
+    network = CROWDED[fabric](Cluster(4, 2, 16))
+    return simulate(jobs, network, policy, pace=PACES[mode](network))
+
+
 @pytest.mark.long("clos-0.0", "pod-centric-0.3", "clos, five tries-0.3")
 @pytest.mark.parametrize(
     ("fabric", "overlap"),
@@ -202,12 +193,9 @@ def test_fluid_is_close_to_exact_where_jobs_meet_on_most_links(fabric: str, over
     """Scattered over a cluster they slow each other by a fifth and more; means differ by a few per cent."""
     slowed, off, jobs_off = [], [], []
     for seed in (0, 1):
-        fluid, exact = (
-            simulate(some(seed, overlap), CROWDED[fabric](Cluster(4, 2, 16)), "random", mode)
-            for mode in ("fluid", "exact")
-        )
-        slowed.append(exact.slowdown)
-        off.append(fluid.completion / exact.completion - 1)
+        fluid, exact = (crowded(some(seed, overlap), fabric, "random", mode) for mode in ("fluid", "exact"))
+        slowed.append(exact.mean("slowdown"))
+        off.append(fluid.mean("completion") / exact.mean("completion") - 1)
         jobs_off += [a.slowdown / b.slowdown - 1 for a, b in zip(fluid.jobs, exact.jobs, strict=True)]
     assert np.mean(slowed) > 1.1
     assert abs(np.mean(off)) < 0.06
@@ -217,9 +205,7 @@ def test_fluid_is_close_to_exact_where_jobs_meet_on_most_links(fabric: str, over
 
 @pytest.mark.parametrize("fabric", ["clos", "pod-centric"])
 def test_fluid_is_exact_where_a_job_meets_only_itself(fabric: str) -> None:
-    fluid, exact = (
-        simulate(some(2), CROWDED[fabric](Cluster(4, 2, 16)), "packed", mode) for mode in ("fluid", "exact")
-    )
+    fluid, exact = (crowded(some(2), fabric, "packed", mode) for mode in ("fluid", "exact"))
     assert [job.slowdown for job in fluid.jobs] == pytest.approx(
         [job.slowdown for job in exact.jobs], rel=4e-3
     )
@@ -235,13 +221,15 @@ def test_throughput_is_what_is_left_of_a_link_on_average() -> None:
         wire.admit(key, item, np.arange(8))
         pace.add(key, item)
         if not key:
-            assert pace.throughput(0) == pytest.approx(0.5)
+            assert 100 / pace.next_in() == pytest.approx(0.5)
     # Both send the share d of their time, in which they get 1 - d / 2, so that d = 1 / (2 - d / 2).
     share = 2 - np.sqrt(2)
-    for key in (0, 1):
-        assert pace.throughput(key) == pytest.approx((1 - share / 2) / (2 - share / 2), rel=0.01)
+    done = 10 * (1 - share / 2) / (2 - share / 2)
+    pace.next_in()
+    assert pace.advance(10.0) == []
+    assert [pace.counted(key).iterations for key in (0, 1)] == pytest.approx([done, done], rel=0.01)
     pace.remove(1)
-    assert pace.throughput(0) == pytest.approx(0.5)
+    assert (100 - pace.counted(0).iterations) / pace.next_in() == pytest.approx(0.5)
 
 
 def test_two_classes_in_step_meet_less_than_fluid_says() -> None:
@@ -255,11 +243,12 @@ def test_two_classes_in_step_meet_less_than_fluid_says() -> None:
     assert ends(jobs, Wire(), "fluid") == pytest.approx({"a": 800, "b": 800 + 2 * (400 - 800 / 3)})
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_one_seed_gives_one_outcome(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", PACES)
+def test_one_seed_gives_one_outcome(mode: str) -> None:
     def run(seed: int) -> tuple[float, ...]:
         fabric = Clos(Cluster(4, 2, 16), seed=seed)
-        return tuple(job.end for job in simulate(some(3)[:5], fabric, "random", mode, seed).jobs)
+        pace = Exact(fabric) if mode == "exact" else Fluid(fabric, seed)
+        return tuple(item.end for item in simulate(some(3)[:5], fabric, "random", seed, pace=pace).jobs)
 
     assert run(1) == run(1)
     assert run(1) != run(2)

@@ -9,14 +9,16 @@ import pytest
 from controller.jobs import SCHEDULERS, Schedule
 from controller.jobs import Job as Known
 from harness.errors import ModelError
+from papers.flow_level.fluid import Fluid
 from papers.flow_level.networks.pinned import Pinned
-from papers.flow_level.progress.pace import Counted, Order
-from papers.flow_level.simulate import Mode, simulate
+from papers.flow_level.pace import Counted, Order
+from papers.flow_level.simulate import simulate
 from papers.flow_level.steering import Steered, measured
 from papers.flow_level.workload.jobs import Job, Phase, gradients
 from papers.flow_level.workload.placement import Cluster
+from tests.papers.flow_level.exact import Exact
 
-MODES: tuple[Mode, ...] = ("exact", "fluid")
+PACES: dict[str, type[Exact | Fluid]] = {"exact": Exact, "fluid": Fluid}
 
 
 def job(name: str, arrival: float, iterations: int, compute: float, send: float, npus: int = 16) -> Job:
@@ -72,16 +74,16 @@ def test_connections_share_what_a_flow_sends() -> None:
     assert loads.sum() == pytest.approx(32)  # 16 flows up, 16 down
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_scheduler_keeps_a_large_job_from_being_slowed(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", PACES)
+def test_a_scheduler_keeps_a_large_job_from_being_slowed(mode: str) -> None:
     """One server of each is below one leaf, whose link up is as wide as one job."""
     jobs = [job("large", 0.0, 60, 1.0, 1.0, 40), job("small", 0.0, 60, 0.5, 0.9, 24)]
     result = {}
     for name in ("none", "crux"):
         fabric = Pinned(Cluster(1, 4, 16), spines=1, uplink=8.0)
         steering = Steered(fabric, SCHEDULERS[name], window=0.0)
-        done = simulate(jobs, fabric, "first-fit", mode, steering=steering)
-        result[name] = {job.name: job.slowdown for job in done.jobs}
+        done = simulate(jobs, fabric, "first-fit", steering=steering, pace=PACES[mode](fabric))
+        result[name] = {record.job.name: record.slowdown for record in done.jobs}
     assert result["none"]["large"] > 1.1
     assert result["crux"]["large"] == pytest.approx(1.0, abs=1e-6)
     assert result["crux"]["small"] > 1.1
@@ -99,8 +101,8 @@ class Spy:
         return SCHEDULERS["crux"](jobs, rates, levels, seed)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_what_is_known_of_a_job_was_measured(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", PACES)
+def test_what_is_known_of_a_job_was_measured(mode: str) -> None:
     """Both say that they are of the last class; one hides a part of its sending, and that shows."""
     phase = Phase("gradients", 0.6, gradients(2, 1))
     jobs = [
@@ -110,7 +112,7 @@ def test_what_is_known_of_a_job_was_measured(mode: Mode) -> None:
     spy = Spy()
     # Leaves of one server, spines enough for all.
     fabric = Pinned(Cluster(1, 4, 8), spines=8)
-    simulate(jobs, fabric, mode=mode, steering=Steered(fabric, spy, window=30.0))
+    simulate(jobs, fabric, steering=Steered(fabric, spy, window=30.0), pace=PACES[mode](fabric))
     assert spy.told["same"] == pytest.approx((1.0, 0.6, 0.0), abs=1e-6)
     assert spy.told["other"] == pytest.approx((0.8, 0.6, 0.25), abs=1e-6)
 
@@ -121,9 +123,8 @@ def test_a_job_is_measured_before_it_is_known() -> None:
     short = job("short", 0.0, 10, 1.0, 1.0)
     simulate([short], fabric, steering=Steered(fabric, spy, window=30.0))
     assert spy.told == {}  # it ended before
-    simulate(
-        [job("slow", 0.0, 3, 50.0, 1.0)], fabric, mode="exact", steering=Steered(fabric, spy, window=30.0)
-    )
+    slow = job("slow", 0.0, 3, 50.0, 1.0)
+    simulate([slow], fabric, steering=Steered(fabric, spy, window=30.0), pace=Exact(fabric))
     assert spy.told["slow"][0] == 50.0  # in its second window, when an iteration had ended
 
 
@@ -132,12 +133,12 @@ def test_what_counters_say() -> None:
     assert measured(began, ended) == pytest.approx((1.0, 0.3))
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_job_that_is_held_leaves_when_its_time_is_over(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", PACES)
+def test_a_job_that_is_held_leaves_when_its_time_is_over(mode: str) -> None:
     phase = Phase("gradients", 1.0, gradients(2, 1))
     held = Job("held", 16, 1.0, 1000, 1.0, (phase,), held=21.0)
     fabric = Pinned(Cluster(1, 4, 8), spines=1, uplink=8.0)
-    outcome = simulate([held, job("next", 2.0, 1, 1.0, 1.0, 32)], fabric, mode=mode)
+    outcome = simulate([held, job("next", 2.0, 1, 1.0, 1.0, 32)], fabric, pace=PACES[mode](fabric))
     item, other = outcome.jobs
     assert (item.start, item.end, other.start) == (1.0, 22.0, 22.0)
     assert item.iterations == pytest.approx(10.5, abs=0.51)
@@ -162,9 +163,9 @@ def test_shifts_let_jobs_of_one_length_send_in_turns() -> None:
 
     # Three servers each; one of each is below the leaf in the middle, whose link up is as wide as one job.
     jobs = [job("a", 0.0, 40, 1.0, 1.0, 24), job("b", 0.0, 40, 1.0, 1.0, 24)]
-    for mode in MODES:
+    for pace in PACES.values():
         fabric = Pinned(Cluster(1, 3, 16), spines=1, uplink=8.0)
-        together = simulate(jobs, fabric, "first-fit", mode)
-        apart = simulate(jobs, fabric, "first-fit", mode, steering=Turns())
+        together = simulate(jobs, fabric, "first-fit", pace=pace(fabric))
+        apart = simulate(jobs, fabric, "first-fit", steering=Turns(), pace=pace(fabric))
         assert together.utilisation < 0.45
         assert apart.utilisation == pytest.approx(0.5, abs=0.02)

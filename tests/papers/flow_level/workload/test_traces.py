@@ -71,7 +71,7 @@ def test_every_fault_of_a_file_names_its_line(tmp_path: Path) -> None:
         "arrival",
         "speed",
         "line 1 as well",
-        "not JSON",
+        "Invalid JSON",
         "3 stages",
         "48 NPUs",
         "lower",

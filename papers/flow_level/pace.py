@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of the progress of jobs, implemented by fluid.py and exact.py."""
+"""Interface of the progress of running jobs, which fluid.py implements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Order:
 class Counted:
     """Readings of the monitors of a job's NPUs and ports since its start.
 
-    `Exact` reads at the end of each whole iteration, `Fluid` at any time.
+    Progress phase by phase has readings at the end of each whole iteration, `Fluid` at any time.
 
     Attributes:
         seconds: seconds since the job's start.

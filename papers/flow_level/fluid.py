@@ -11,11 +11,17 @@ import numpy as np
 
 from controller.jobs.job import iteration_seconds
 from papers.flow_level.networks.clos import Fabric, Loads
-from papers.flow_level.progress.pace import ROUNDING, Counted, Order
+from papers.flow_level.pace import ROUNDING, Counted, Order
 from papers.flow_level.rates import Floats, Ints
 from papers.flow_level.workload.jobs import Job
 
 __all__ = ["Fluid"]
+
+# Number of moments, and of slices of an iteration.
+_MOMENTS = 16
+
+# Rounds of the iteration between the durations of phases and their rates.
+_ROUNDS = 3
 
 
 @final
@@ -57,19 +63,17 @@ class Fluid:
     A phase sends as fast as its busiest link allows. All flows of a class have equal rates on a link, even if
     some of them are limited elsewhere; they share the capacity that earlier classes leave.
 
-    Phase durations and rates depend on each other; iterate `rounds` times from the previous solution.
+    Phase durations and rates depend on each other; iterate `_ROUNDS` times from the previous solution.
 
     Args:
         fabric: fabric that has the routes of the jobs.
         seed: seed of the orders of slices.
-        moments: number of moments, and of slices of an iteration.
-        rounds: number of rounds of the iteration between durations and rates.
     """
 
-    def __init__(self, fabric: Fabric, seed: int = 0, moments: int = 16, rounds: int = 3) -> None:
+    def __init__(self, fabric: Fabric, seed: int = 0) -> None:
         self._fabric = fabric
         self._version = fabric.version
-        self._seed, self._moments, self._rounds = seed, moments, rounds
+        self._seed = seed
         self._jobs: dict[int, Job] = {}
         self._left: dict[int, float] = {}
         self._rate: dict[int, float] = {}
@@ -82,7 +86,7 @@ class Fluid:
         self._rate[key] = job.iterations / job.alone if job.alone else np.inf
         if job.phases:
             amounts = np.array([phase.amount for phase in job.phases])
-            order = np.random.default_rng((self._seed, key)).permutation(self._moments)
+            order = np.random.default_rng((self._seed, key)).permutation(_MOMENTS)
             duty = amounts * job.iterations / max(job.alone, 1e-300)
             self._sending[key] = _Sending(job, amounts, duty, order, *self._loads(key), job.priority)
             self._stale = True
@@ -128,15 +132,13 @@ class Fluid:
         if item is None:
             return
         if order.group is None:
-            moments = np.random.default_rng((self._seed, key)).permutation(self._moments)
+            moments = np.random.default_rng((self._seed, key)).permutation(_MOMENTS)
         else:
             # Duties count from the beginning of sending, which follows the first part of the computation.
             whole = item.amounts.sum() / item.duty.sum() if item.duty.any() else 1.0
             late = order.late + (1 - item.job.overlap) * item.job.compute / whole
-            of_group = np.random.default_rng((self._seed, order.group)).permutation(self._moments)
-            moments = np.floor((of_group * order.turns - late * self._moments) % self._moments).astype(
-                np.int64
-            )
+            of_group = np.random.default_rng((self._seed, order.group)).permutation(_MOMENTS)
+            moments = np.floor((of_group * order.turns - late * _MOMENTS) % _MOMENTS).astype(np.int64)
         if item.level != order.level or not np.array_equal(moments, item.order):
             item.level, item.order, item.in_step = order.level, moments, order.group is not None
             self._stale = True
@@ -147,11 +149,6 @@ class Fluid:
         item = self._sending.get(key)
         spent, sent = (item.spent, item.sent) if item else (iterations * job.compute, 0.0)
         return Counted(spent, iterations, iterations * job.compute, sent)
-
-    def throughput(self, key: int) -> float:
-        """Return a job's current iterations a second."""
-        self.next_in()
-        return self._rate[key]
 
     def _loads(self, key: int) -> tuple[tuple[Loads, ...], Loads]:
         loads = self._fabric.loads(key)
@@ -176,7 +173,7 @@ class Fluid:
         if not slowed:
             return
         table = _Table([item for _, item in slowed], tight, capacity)
-        for _ in range(self._rounds):
+        for _ in range(_ROUNDS):
             rates = table.rates(table.active([item.duty for _, item in slowed]))
             for (key, entry), own in zip(slowed, np.split(rates, table.edges), strict=True):
                 self._set(key, entry, own)

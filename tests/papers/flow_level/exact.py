@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of jobs phase by phase: every flow of every iteration, at max-min fair rates."""
+"""Progress of jobs phase by phase, with which progress by mean throughput is compared.
+
+Every flow of every iteration has its max-min fair rate.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
 from papers.flow_level.networks.clos import Fabric
-from papers.flow_level.progress.pace import ROUNDING, Counted, Order
-from papers.flow_level.rates import Floats, Routes, joined, max_min
+from papers.flow_level.pace import ROUNDING, Counted, Order
+from papers.flow_level.rates import Floats, Routes, max_min
 from papers.flow_level.workload.jobs import Job
+from tests.papers.flow_level.flows import joined
 
 __all__ = ["Exact"]
 
@@ -95,7 +99,7 @@ class Exact:
             before = item.left.max() if len(item.left) else None
             self._routes(key, item)
             if before is not None:
-                item.left = np.full(len(item.phases[item.phase]) + 1, before)
+                item.left = np.full(len(item.phases[item.phase].counts) + 1, before)
 
     def next_in(self) -> float:
         if self._ended:
@@ -158,7 +162,7 @@ class Exact:
             if item.phase + 1 < len(item.job.phases):
                 item.phase += 1
                 amount = item.job.phases[item.phase].amount
-                rows = len(item.phases[item.phase]) + 1
+                rows = len(item.phases[item.phase].counts) + 1
                 item.left = np.full(rows, amount)
                 item.left[-1] = amount if item.free[item.phase] else 0.0
                 continue
@@ -178,11 +182,10 @@ class Exact:
         for entry in sending:
             part = entry.phases[entry.phase]
             parts.append(part)
-            classes.append(np.full(len(part), entry.level))
+            classes.append(np.full(len(part.counts), entry.level))
         whole = joined(parts)
         going = np.concatenate([item.left[:-1] > 0 for item in sending]) if sending else np.zeros(0, bool)
-        counts = whole.counts * going
-        flows = Routes(whole.starts, whole.links, whole.weights, counts)
+        flows = replace(whole, counts=whole.counts * going)
         rates = max_min(flows, self._fabric.capacities, np.concatenate(classes) if classes else None, 1.0)
         at = 0
         for entry in sending:
