@@ -26,7 +26,7 @@ from papers.training.interconnect import DIMENSIONS, Group, mesh
 from papers.training.workload import Op
 from topologies import Fabric, full_mesh
 
-__all__ = ["CASES", "Case", "Compared", "compare", "latency_us", "predicted_us"]
+__all__ = ["CASES", "Case", "Compared", "compare", "predicted_us"]
 
 # A data frame also carries an 8-byte source route.
 PAYLOAD_BYTES = 4096
@@ -118,16 +118,10 @@ def predicted_us(case: Case, rate_bps: int, latency: float) -> float:
     return data * 8 * share / rate_bps * 1e6 + case.stages * latency
 
 
-def latency_us(case: Case, rate_bps: int, emulated: float) -> float:
-    """Return the latency of a stage in µs for which the model predicts `emulated` µs; at least 0."""
-    return max(0.0, (emulated - predicted_us(case, rate_bps, 0.0)) / case.stages)
-
-
-def compare(cases: Sequence[Case] = CASES, seed: int = 1, latency: float | None = None) -> Iterator[Compared]:
+def compare(cases: Sequence[Case] = CASES, latency: float | None = None) -> Iterator[Compared]:
     """Emulate each case, and yield its predicted and its emulated time.
 
     Args:
-        seed: seed of the emulation.
         latency: latency of a stage, in microseconds; fitted to the first case if None.
 
     Raises:
@@ -136,9 +130,9 @@ def compare(cases: Sequence[Case] = CASES, seed: int = 1, latency: float | None 
     for case in cases:
         fabric = full_mesh(case.dims)
         rate = fabric.links[0].rate_bps
-        emulated = _emulated_us(case, fabric, seed)
+        emulated = _emulated_us(case, fabric)
         if latency is None:
-            latency = latency_us(case, rate, emulated)
+            latency = max(0.0, (emulated - predicted_us(case, rate, 0.0)) / case.stages)
         yield Compared(case, predicted_us(case, rate, latency), emulated)
 
 
@@ -156,7 +150,7 @@ def _schedule(case: Case) -> Schedule:
             return dimension_wise(case.dims, case.elements, kind=kind)
 
 
-def _emulated_us(case: Case, fabric: Fabric, seed: int) -> float:
+def _emulated_us(case: Case, fabric: Fabric) -> float:
     """Return the emulated time in microseconds; `ring` uses shortest paths, other kinds all paths."""
     strategy = "shortest" if case.kind == "ring" else "all-path"
     schedule = _schedule(case)
@@ -177,7 +171,7 @@ def _emulated_us(case: Case, fabric: Fabric, seed: int) -> float:
         transport=TransportParameters(),
         jobs=(job,),
     )
-    seen = observe(ready, seed)
+    seen = observe(ready, 1)
     if seen.correct_nodes != seen.nodes:
         raise ModelError(
             f"{case.shape} {case.kind} of {case.elements} elements ended with wrong data: {seen.first_wrong}",

@@ -114,15 +114,10 @@ class Interconnect:
 
     def share(self, op: Op, group: Group) -> float:
         """Return the seconds of a collective of one byte if a lane carries one byte a second."""
-        if op is Op.allreduce:
-            return 2 * self._share(Op.allgather, group)
-        return self._share(Op.allgather if op is Op.reducescatter else op, group)
-
-    def _share(self, op: Op, group: Group) -> float:
-        key = op, group
+        key = Op.allgather if op in (Op.allreduce, Op.reducescatter) else op, group
         if key not in self._known:
-            self._known[key] = self._solved(op, group)
-        return self._known[key]
+            self._known[key] = self._solved(*key)
+        return self._known[key] * (2 if op is Op.allreduce else 1)
 
     def _solved(self, op: Op, group: Group) -> float:
         if not group:
@@ -224,34 +219,30 @@ def interconnect(
     if uplink < 1 or uplink >= NPU_LANES:
         raise ModelError(f"an NPU cannot have {uplink} uplink lanes", remedy=f"use 1 to {NPU_LANES - 1}")
     peers = (NPU_LANES - uplink) / 2 if trade else 7.0 * PEER_LANES
-    lanes: dict[str, float] = {}
-    line = {}
-    for dimension in ("x", "y"):
-        line[dimension] = (Leg(dimension, Use.detour),)
-    out = (Leg("up", Use.port), Leg("hrs", Use.port))
+    x, y, up = (Leg("x", Use.detour),), (Leg("y", Use.detour),), (Leg("up", Use.port),)
+    out = (*up, Leg("hrs", Use.port))
+    around = (up,) if through else ()
+    lanes: dict[str, float]
     match rack:
         case "2d-fm":
-            lanes |= {"x": peers, "y": peers, "up": uplink, "hrs": uplink}
-            round_about = ((Leg("up", Use.port),),) if through else ()
-            inside = {"x": (line["x"], *round_about), "y": (line["y"], *round_about)}
+            lanes = {"x": peers, "y": peers, "up": uplink, "hrs": uplink}
+            inside = {"x": (x, *around), "y": (y, *around)}
         case "1d-fm-a":  # x16 to LRS for other boards, and as many to HRS
-            lanes |= {"x": peers, "lrs": uplink, "up": uplink, "hrs": uplink}
-            across = ((Leg("lrs", Use.port),), *(((Leg("up", Use.port),),) if through else ()))
-            inside = {"x": (line["x"], *across), "y": across}
+            lanes = {"x": peers, "lrs": uplink, "up": uplink, "hrs": uplink}
+            across = ((Leg("lrs", Use.port),), *around)
+            inside = {"x": (x, *across), "y": across}
         case "1d-fm-b":  # x32 to HRS for other boards and other racks
-            lanes |= {"x": peers, "up": 2 * uplink, "hrs": 2 * uplink}
-            across = ((Leg("up", Use.port),),)
-            inside = {"x": (line["x"], *across), "y": across}
+            lanes = {"x": peers, "up": 2 * uplink, "hrs": 2 * uplink}
+            inside = {"x": (x, up), "y": (up,)}
         case "clos":  # all lanes to LRS, which join all NPUs of the rack and lead out of it
-            lanes |= {"up": NPU_LANES, "hrs": uplink}
-            inside = {name: ((Leg("up", Use.port),),) for name in ("x", "y")}
+            lanes = {"up": NPU_LANES, "hrs": uplink}
+            inside = {"x": (up,), "y": (up,)}
     outside: dict[str, tuple[Way, ...]] = {"z": (out,), "w": (out,)}
     if racks == "2d-fm":
         lanes |= {"z": ROW * lanes["hrs"], "w": COLUMN * lanes["hrs"], "hrs": HRS * lanes["hrs"]}
         use = Use.direct if paths == "shortest" else Use.detour
         for name in ("z", "w"):
-            mesh_way = (Leg("up", Use.port), Leg(name, use))
-            outside[name] = (mesh_way, out) if paths == "borrow" else (mesh_way,)
+            outside[name] = ((*up, Leg(name, use)), *((out,) if paths == "borrow" else ()))
     lanes["dcn"] = DCN_SHARE * HRS * uplink
     ways = {**inside, **outside, "pod": (out,), "dcn": ((*out, Leg("dcn", Use.port)),)}
     name = f"{rack}, {racks} between racks"

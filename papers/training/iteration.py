@@ -17,11 +17,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from math import log2
-from typing import final
+from typing import Annotated, final
+
+from pydantic import Field
 
 from harness.errors import ModelError
+from harness.scenario.schema import Model as Checked
+from harness.scenario.schema import Positive
 from papers.training.interconnect import Group, Interconnect
-from papers.training.placement import ORDERS, Order, Placement, layouts, memory_bytes, place
+from papers.training.placement import ORDERS, Placement, layouts, memory_bytes, place
 from papers.training.workload import (
     ARITHMETIC,
     Axis,
@@ -38,8 +42,7 @@ __all__ = ["Assumptions", "Iteration", "batch_of", "best", "iteration", "lineari
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Assumptions:
+class Assumptions(Checked):
     """Assumptions of the model, none of them the paper's; docs/fabrics/parallelism.md gives the reasons.
 
     Attributes:
@@ -52,13 +55,16 @@ class Assumptions:
         hide_gradients: add up gradients layer by layer during the last backward pass, instead of after it.
     """
 
-    pflops: float = 0.5
-    memory_gb: float = 128.0
-    lane_gbps: float = 100.0
-    chunks: int = 1
-    latency_us: float = 2.0
-    tokens_per_npu: int = 8192
+    pflops: Positive = 0.5
+    memory_gb: Positive = 128.0
+    lane_gbps: Positive = 100.0
+    chunks: Annotated[int, Field(ge=1, le=1024)] = 1
+    latency_us: Annotated[float, Field(ge=0)] = 2.0
+    tokens_per_npu: Annotated[int, Field(ge=1)] = 8192
     hide_gradients: bool = True
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.model_dump().values()))
 
     @property
     def lane_bytes(self) -> float:
@@ -181,7 +187,6 @@ def best(
     npus: int,
     sequence: int,
     given: Assumptions = DEFAULTS,
-    orders: tuple[Order, ...] = ORDERS,
 ) -> Iteration:
     """Return the iteration of the fastest layout and placement that fits into memory.
 
@@ -196,8 +201,8 @@ def best(
     for bound, layout in _candidates(model, npus, sequence, batch, net.own_lanes, given):
         if result and bound >= result.seconds:
             break
-        for order in orders:
-            item = iteration(model, net, _placed(layout, order), sequence, batch, given)
+        for order in ORDERS:
+            item = iteration(model, net, place(layout, order), sequence, batch, given)
             if not result or item.seconds < result.seconds:
                 result = item
     if result is None:
@@ -239,11 +244,6 @@ def _forward(model: Model, layout: Layout, sequence: int, given: Assumptions) ->
     """Return the seconds of arithmetic of the forward pass of a micro-batch through a layer."""
     tokens = layout.micro * sequence / layout.sp
     return model.flops(sequence) * tokens / layout.tp / (given.pflops * 1e15)
-
-
-@cache
-def _placed(layout: Layout, order: Order) -> Placement:
-    return place(layout, order)
 
 
 def linearity(

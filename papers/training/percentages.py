@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.files import EXPERIMENTS
 from papers.training.plot import plot_svg
-from papers.training.study import READINGS, Outcome, Span, load, run, to_document
+from papers.training.study import READINGS, load, run, to_document
 
 __all__ = ["percentages"]
 
@@ -47,20 +47,16 @@ def percentages(
         for variant in read.variants:
             name = f"{reading}.{variant.name}"
             figures[name] = first.percent(reading, variant.name)
-            for span in (*read.spans, *(Span(name=length, sequences=(length,)) for length in read.sequences)):
-                figures[f"{name}.{span.name}"] = first.percent(reading, variant.name, None, span.sequences)
+            spans = {span.name: span.sequences for span in read.spans}
+            for span, lengths in (spans | {length: (length,) for length in read.sequences}).items():
+                figures[f"{name}.{span}"] = first.percent(reading, variant.name, None, lengths)
             for model in read.models:
                 figures[f"{name}.{model}"] = first.percent(reading, variant.name, [model])
         for better, worse in pairs:
-            figures[f"{reading}.{better}-over-{worse}"] = min(_differences(first, reading, better, worse))
+            figures[f"{reading}.{better}-over-{worse}"] = min(
+                first.percent(reading, better, [model], [length])
+                - first.percent(reading, worse, [model], [length])
+                for model in read.models
+                for length in read.sequences
+            )
     return figures
-
-
-def _differences(outcome: Outcome, reading: str, better: str, worse: str) -> list[float]:
-    study = outcome.study
-    return [
-        outcome.percent(reading, better, [model], [length])
-        - outcome.percent(reading, worse, [model], [length])
-        for model in study.models
-        for length in study.sequences
-    ]

@@ -9,19 +9,14 @@ All sizes are powers of two, like the sizes of the fabric.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import final
 
 from harness.errors import ModelError
 from papers.training.interconnect import DIMENSIONS, Group
-from papers.training.workload import (
-    ACTIVATION_BYTES,
-    GRADIENT_BYTES,
-    Axis,
-    Layout,
-    Model,
-)
+from papers.training.workload import ACTIVATION_BYTES, GRADIENT_BYTES, Axis, Layout, Model
 
 __all__ = ["INWARD", "ORDERS", "Placement", "layouts", "memory_bytes", "place"]
 
@@ -66,31 +61,34 @@ class Placement:
     @property
     def where(self) -> str:
         """Groups in words, such as `TP x8, SP y8 z4, DP pod8`."""
-        shown = []
-        for axis in (*self.order, Axis.ep):
-            if group := self.groups[axis]:
-                shown.append(f"{axis} {' '.join(f'{name}{size}' for name, size in group)}")
-        return ", ".join(shown)
+        return ", ".join(
+            f"{axis} {' '.join(f'{name}{size}' for name, size in self.groups[axis])}"
+            for axis in (*self.order, Axis.ep)
+            if self.groups[axis]
+        )
 
 
+@cache
 def place(layout: Layout, order: Order = ORDERS[0]) -> Placement:
     """Place a layout: its axes take dimensions in the order `order`, innermost first.
 
     Raises:
         ModelError: A size is not a power of two, or the layout has more NPUs than the interconnect.
     """
-    left = [[name, size] for name, size in DIMENSIONS]
-    taken = {axis: _take(left, layout.size(axis)) for axis in order}
+    left = dict(DIMENSIONS)
+    groups = {axis: _take(left, layout.size(axis)) for axis in order}
     inner, outer = sorted((Axis.sp, Axis.dp), key=order.index)
-    both = [[name, size] for axis in (inner, outer) for name, size in taken[axis]]
-    replicas = _merged(both)
-    experts = _merged(_take(both, layout.ep))
-    groups = {axis: _merged(some) for axis, some in taken.items()} | {Axis.ep: experts}
-    return Placement(layout, order, groups, replicas, _merged(both))
+    both = dict(groups[inner])
+    for name, size in groups[outer]:
+        both[name] = both.get(name, 1) * size
+    replicas = tuple(both.items())
+    experts = _take(both, layout.ep)
+    apart = tuple((name, size) for name, size in both.items() if size > 1)
+    return Placement(layout, order, groups | {Axis.ep: experts}, replicas, apart)
 
 
-def _take(left: list[list], wanted: int) -> list[list]:
-    """Return dimensions and sizes of a group of `wanted` NPUs, innermost first; reduce the sizes in `left`.
+def _take(left: dict[str, int], wanted: int) -> Group:
+    """Return a group of `wanted` NPUs, innermost dimension first; divide the sizes in `left` by its sizes.
 
     Raises:
         ModelError: `wanted` is not a power of two, or `left` is too small.
@@ -100,26 +98,18 @@ def _take(left: list[list], wanted: int) -> list[list]:
             f"a group has {wanted} members, which is not a power of two", remedy="use a power of two"
         )
     taken = []
-    for entry in left:
-        size = min(wanted, entry[1])
+    for name, has in left.items():
+        size = min(wanted, has)
         if size > 1:
-            taken.append([entry[0], size])
-            entry[1] //= size
+            taken.append((name, size))
+            left[name] //= size
             wanted //= size
     if wanted > 1:
         raise ModelError(
             f"the layout has more NPUs than the interconnect: a group needs {wanted} times as many",
             remedy="use fewer NPUs, or a smaller EP",
         )
-    return taken
-
-
-def _merged(some: Sequence[Sequence]) -> Group:
-    sizes: dict[str, int] = {}
-    for name, size in some:
-        if size > 1:
-            sizes[name] = sizes.get(name, 1) * size
-    return tuple(sizes.items())
+    return tuple(taken)
 
 
 def memory_bytes(model: Model, layout: Layout, sequence: int, batch: int) -> float:
@@ -154,8 +144,6 @@ def layouts(model: Model, npus: int, sequence: int, batch: int) -> Iterator[Layo
                         yield Layout(tp, sp, pp, dp, ep, micro)
 
 
-def _powers(most: int) -> Iterator[int]:
-    power = 1
-    while power <= most:
-        yield power
-        power *= 2
+def _powers(most: int) -> list[int]:
+    """Return the powers of two up to `most`, ascending."""
+    return [1 << exponent for exponent in range(most.bit_length())]

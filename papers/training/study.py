@@ -39,8 +39,6 @@ __all__ = [
     "tokens_of",
 ]
 
-_DEFAULTS = timing.Assumptions()
-
 ModelName = Literal["llama2-70b", "gpt3-175b", "dense-1t", "gpt4-2t", "moe-10t"]
 
 # Name of a reading -> whether collectives inside a rack borrow idle uplinks, and the reading in words.
@@ -119,21 +117,6 @@ class PaperValue(Checked):
 
 
 @final
-class Given(Checked):
-    """Assumptions that a study file may change; see `iteration.Assumptions`."""
-
-    pflops: Positive = _DEFAULTS.pflops
-    memory_gb: Positive = _DEFAULTS.memory_gb
-    lane_gbps: Positive = _DEFAULTS.lane_gbps
-    chunks: Annotated[int, Field(ge=1, le=1024)] = _DEFAULTS.chunks
-    latency_us: Annotated[float, Field(ge=0)] = _DEFAULTS.latency_us
-    tokens_per_npu: Annotated[int, Field(ge=1)] = _DEFAULTS.tokens_per_npu
-
-    def assumptions(self) -> timing.Assumptions:
-        return timing.Assumptions(**self.model_dump())
-
-
-@final
 class Study(Checked):
     """A study file: models, sequence lengths and the interconnects compared."""
 
@@ -145,7 +128,7 @@ class Study(Checked):
     spans: Annotated[tuple[Span, ...], Field(min_length=1)]
     baseline: str
     variants: Annotated[tuple[Variant, ...], Field(min_length=2)]
-    assumptions: Given = Given()
+    assumptions: timing.Assumptions = timing.DEFAULTS
     paper: tuple[PaperValue, ...] = ()
 
     @model_validator(mode="after")
@@ -159,6 +142,11 @@ class Study(Checked):
             if twice is not None:
                 raise ValueError(f"{what} {twice!r} is listed twice; name each once")
         return self
+
+    @property
+    def compared(self) -> tuple[Variant, ...]:
+        """Variants other than the baseline."""
+        return tuple(variant for variant in self.variants if variant.name != self.baseline)
 
     @property
     def sequences(self) -> tuple[str, ...]:
@@ -216,10 +204,6 @@ class Cell:
     best: timing.Iteration
     inward: float
 
-    @property
-    def rate(self) -> float:
-        return self.best.rate
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -264,32 +248,29 @@ class Outcome:
         other = against or self.study.baseline
         return mean(
             100
-            * self.cells[reading, variant, model, length].rate
-            / self.cells[reading, other, model, length].rate
+            * self.cells[reading, variant, model, length].best.rate
+            / self.cells[reading, other, model, length].best.rate
             for model in models or self.study.models
             for length in sequences or self.study.sequences
         )
 
+    def finding(self, value: PaperValue) -> Finding:
+        """Return a value of the paper beside our values."""
+        lengths = self.study.span(value.span)
+        ours = {
+            reading: self.percent(reading, value.variant, value.models, lengths, value.against)
+            for reading in READINGS
+        }
+        return Finding(value, value.against or self.study.baseline, ours)
+
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(
-            Finding(
-                value,
-                value.against or self.study.baseline,
-                {
-                    reading: self.percent(
-                        reading, value.variant, value.models, self.study.span(value.span), value.against
-                    )
-                    for reading in READINGS
-                },
-            )
-            for value in self.study.paper
-        )
+        return tuple(self.finding(value) for value in self.study.paper)
 
 
 def run(study: Study, advance: Callable[[], None] = lambda: None) -> Outcome:
     """Compute the outcome of a study; `advance` is called after each model on each interconnect."""
-    given = study.assumptions.assumptions()
+    given = study.assumptions
     cells = {}
     for reading, (through, _) in READINGS.items():
         for variant in study.variants:
@@ -345,7 +326,7 @@ def to_document(outcome: Outcome) -> dict[str, Any]:
                 "sequence": length,
                 "layout": asdict(cell.best.layout),
                 "placement": cell.best.placement.where,
-                "tokens_per_second_per_npu": round(cell.rate, 3),
+                "tokens_per_second_per_npu": round(cell.best.rate, 3),
                 "seconds": {
                     "iteration": round(cell.best.seconds, 6),
                     "arithmetic": round(cell.best.arithmetic, 6),
