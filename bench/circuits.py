@@ -15,9 +15,8 @@ from itertools import chain
 import numpy as np
 
 from bench.figures import Series, machine
-from papers.lumoscore.published import AUTHORS, AUTHORS_EXACT, Change
 from papers.lumoscore.ratios import METHODS, SMALL, ratios
-from papers.lumoscore.speed import Cluster, clusters
+from papers.lumoscore.speed import AUTHORS, AUTHORS_EXACT, Change, Cluster, clusters
 
 __all__ = ["reconfiguration_figures", "time_figures"]
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.report.figures.plot import DASHES, INK, MARKS, colour, plain, svg_of
-from papers.lumoscore.published import AUTHORS, AUTHORS_EXACT, Change
-from papers.lumoscore.speed import Cluster
+from harness.report.figures.plot import DASHES, INK, MARKS, colour, new_figure, svg_of
+from papers.lumoscore.speed import AUTHORS, AUTHORS_EXACT, Change, Cluster
 
 __all__ = ["growth_svg"]
 
 
 def growth_svg(clusters: Sequence[Cluster]) -> str:
     """Return the chart as SVG; `clusters` are in order of size."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.6, 5.0))
-    axes = figure.subplots()
-    plain(axes)
+    figure, axes = new_figure(5.0)
     npus = [cluster.npus for cluster in clusters]
     exact = [(cluster.npus, cluster.exact) for cluster in clusters if cluster.exact is not None]
     curves = [
@@ -31,15 +26,8 @@ def growth_svg(clusters: Sequence[Cluster]) -> str:
         ),
     ]
     for index, (label, sizes, seconds) in enumerate(curves):
-        axes.plot(
-            sizes,
-            seconds,
-            color=colour(index),
-            linestyle=DASHES[index],
-            marker=MARKS[index],
-            linewidth=1.8,
-            label=label,
-        )
+        style = {"linestyle": DASHES[index], "marker": MARKS[index], "linewidth": 1.8}
+        axes.plot(sizes, seconds, color=colour(index), label=label, **style)
     targets = [cluster.target for cluster in clusters]
     axes.plot(npus, targets, color=INK, linewidth=1.2, linestyle=(0, (1, 2)), label="a tenth of LumosCore")
     axes.set_xscale("log", base=2)

@@ -20,7 +20,7 @@ from controller.circuits import (
 from controller.circuits.flow import Ints
 from papers.lumoscore.load import feasible, refilled, states
 
-__all__ = ["METHODS", "SMALL", "full_ratios", "ratios", "two_pairs"]
+__all__ = ["METHODS", "SMALL", "full_ratio", "ratios", "two_pairs"]
 
 # Pods, spines, ports a spine: sizes that an integer program solves quickly.
 SMALL = ((4, 2, 4), (6, 2, 8), (8, 2, 8), (8, 4, 4), (12, 2, 8), (16, 2, 8), (16, 4, 8))
@@ -33,30 +33,32 @@ def ratios(
 ) -> Mapping[Method, Sequence[float]]:
     """Return each method's created circuits divided by the fewest possible, for changes of job traces.
 
-    `shape` is Pods, spines, ports a spine; each of `seeds` makes a trace of `changes` changes.
-
     If the integer program creates no circuit, the ratio is the number that the method creates, plus 1.
+
+    Args:
+        shape: Pods, spines, ports a spine.
+        seeds: seeds of traces.
+        changes: number of changes of a trace.
     """
-    pods, spines, ports = shape
-    result: dict[Method, list[float]] = {method: [] for method in METHODS}
-    for seed in seeds:
-        for demand, plan in states(pods, spines, ports, seed, changes):
-            best = _made(demand, shape, plan, "exact")
-            for method, values in result.items():
-                values.append(_over(_made(demand, shape, plan, method), best))
-    return result
+    cases = [case for seed in seeds for case in states(*shape, seed, changes)]
+    rows = [_ratios(*case, shape, METHODS) for case in cases]
+    return dict(zip(METHODS, zip(*rows, strict=True), strict=True))
 
 
-def full_ratios(
-    shape: tuple[int, int, int], seeds: Iterable[int], method: Method = "flow"
-) -> Sequence[float]:
-    """Return the ratios of a method, for one change a seed, if demands leave no port free."""
-    pods, spines, ports = shape
-    result = []
-    for seed in seeds:
-        demand, plan = refilled(pods, spines, ports, seed)
-        result.append(_over(_made(demand, shape, plan, method), _made(demand, shape, plan, "exact")))
-    return result
+def full_ratio(shape: tuple[int, int, int], seed: int, method: Method = "flow") -> float:
+    """Return the ratio of a method for one change, if demands leave no port free."""
+    return _ratios(*refilled(*shape, seed), shape, (method,))[0]
+
+
+def _ratios(
+    demand: Ints, plan: CircuitPlan, shape: tuple[int, int, int], methods: Sequence[Method]
+) -> list[float]:
+    _, spines, ports = shape
+    fewest, *created = (
+        allocate(demand, spines, ports, plan, method, seconds=math.inf).moves.added
+        for method in ("exact", *methods)
+    )
+    return [each / fewest if fewest else each + 1.0 for each in created]
 
 
 def two_pairs(
@@ -93,12 +95,3 @@ def two_pairs(
         )
         best, kept, removed = best + (ours == exact), kept + ours.kept, removed + ours.removed
     return best, kept, removed
-
-
-def _made(demand: Ints, shape: tuple[int, int, int], plan: CircuitPlan, method: Method) -> int:
-    _, spines, ports = shape
-    return allocate(demand, spines, ports, plan, method, seconds=math.inf).moves.added
-
-
-def _over(created: int, best: int) -> float:
-    return created / best if best else created + 1.0

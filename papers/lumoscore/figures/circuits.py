@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
 
 from controller import PlanError
 from controller.circuits import (
@@ -18,10 +18,6 @@ from controller.circuits import (
 from controller.circuits.flow import Ints
 from papers.claims import Measured, Progress, Values
 from papers.lumoscore.load import feasible, full
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 # First seed of random demands; no other measurement or test uses these seeds.
 SEED = 24110
@@ -38,8 +34,6 @@ def run_decomposition(note: Progress, draws: int = 1000, *, upper: bool = False)
         draws: number of random demands; a fifth of the matrices A are split over spines.
         upper: take the upper triangle as A, and split A over spines by division that rounds down.
     """
-    import numpy as np
-
     rng = np.random.default_rng(SEED)
     exact, even, split = 0, 0, max(draws // 5, 1)
     for draw in range(draws):
@@ -59,8 +53,6 @@ def run_decomposition(note: Progress, draws: int = 1000, *, upper: bool = False)
 
 
 def _symmetric(rng: np.random.Generator) -> Ints:
-    import numpy as np
-
     n = int(rng.integers(2, 41))
     half = np.triu(rng.integers(0, int(rng.integers(2, 20)), (n, n)) * (rng.random((n, n)) < rng.random()), 1)
     return half + half.T
@@ -88,7 +80,6 @@ def run_realisable(
         wiring: wiring that is measured as cross wiring.
         baseline: wiring that is measured as uniform wiring.
     """
-    import numpy as np
 
     def circuits(kind: str, demand: Ints, spines: int, ports: int) -> int:
         if kind == "cross":
@@ -111,8 +102,9 @@ def run_realisable(
             shares.append(circuits(baseline, demand, spines, ports) / asked)
             cut += shares[-1] < 1
     note("three Pods", 0.9)
+    triangle = 1 - np.eye(3, dtype=np.int64)
     parts = {
-        kind: [100 * circuits(kind, _three(ports), 1, ports) / (3 * ports // 2) for ports in _FAMILY]
+        kind: [100 * circuits(kind, ports // 2 * triangle, 1, ports) / (3 * ports // 2) for ports in _FAMILY]
         for kind in {wiring, baseline}
     }
     mean = 100 * sum(shares) / len(shares)
@@ -127,12 +119,6 @@ def run_realisable(
     }
 
 
-def _three(ports: int) -> Ints:
-    import numpy as np
-
-    return ports // 2 * (1 - np.eye(3, dtype=np.int64))
-
-
 def run_ports(note: Progress, draws: int = 200, *, dark: bool = False, broken: bool = True) -> Values:
     """Count the ports that send to one peer and receive from another, in plans after a change.
 
@@ -144,8 +130,6 @@ def run_ports(note: Progress, draws: int = 200, *, dark: bool = False, broken: b
         dark: remove a cross-connect before ports are counted.
         broken: remove a cross-connect before the check.
     """
-    import numpy as np
-
     rng = np.random.default_rng(SEED + 2)
     ports = different = pairs_of = asymmetric = switches = crowded = tried = refused = 0
     for draw in range(draws):
@@ -189,13 +173,10 @@ def _peers(switches: Ints) -> tuple[Ints, Ints]:
     `switches` has the shape (..., K, N). Switch 2k leads from ports 2k to ports 2k + 1, switch 2k + 1 from
     ports 2k + 1 to ports 2k.
     """
-    import numpy as np
-
-    n = switches.shape[-1]
     talks, hears = np.full(switches.shape, -1), np.full(switches.shape, -1)
-    for at in np.argwhere(switches >= 0):
-        *group, k, pod = (int(item) for item in at)
-        neighbour = int(switches[tuple(at)])
-        talks[(*group, k, pod)] = (k ^ 1) * n + neighbour
-        hears[(*group, k ^ 1, neighbour)] = k * n + pod
+    lit = np.nonzero(switches >= 0)
+    *group, k, pod = lit
+    pods, neighbour = switches.shape[-1], switches[lit]
+    talks[lit] = (k ^ 1) * pods + neighbour
+    hears[(*group, k ^ 1, neighbour)] = k * pods + pod
     return talks, hears

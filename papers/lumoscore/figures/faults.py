@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from controller.circuits import allocate, allocate_available, fill_unused_ports
 from controller.circuits.demand import trim_demand
 from emulation.control.reconfiguration_record import ReconfigurationRecord
-from harness.run.observation.values import Observation
 from papers.claims import Measured, Progress, Values
 from papers.claims.runs import observed
 from papers.lumoscore.figures.circuits import SEED
@@ -27,8 +28,6 @@ def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bo
         trimmed: compare with the demand that the working ports can serve, instead of the whole demand.
         keep: plan again from the plan after the failure, instead of from the plan before.
     """
-    import numpy as np
-
     rng = np.random.default_rng(SEED + 20)
     result: dict[str, Measured] = {}
     for index, (name, words) in enumerate(_KINDS.items()):
@@ -65,32 +64,25 @@ def run_light(note: Progress, other: str = "") -> Values:
     runs = observed(_SCENARIO, note)
     seen = {name: run for name, (_, run) in runs.items()}
 
-    def change(name: str, why: str) -> ReconfigurationRecord:
-        return _change(seen[other or name], why)
+    def change(name: str, why: str = "no light") -> Measured:
+        changes = seen[other or name].reconfigurations
+        return _missing(next(item for item in changes if item.why.startswith(why)))
 
-    removed, lost, half = (change(name, "no light") for name in ("port", "switch", "spine"))
-    back = _change(seen["switch"], "light again") if not other else change("spine", "no light")
     second = next(job for job in seen["port"].jobs if job.name == "two")
     correct = sum(item.correct_nodes for item in seen.values())
     arrays = sum(item.nodes for item in seen.values())
     return {
         "right": Measured(100 * correct / arrays, detail=f"{correct} of {arrays}"),
-        "port": Measured(_missing(removed), detail=_words(removed)),
+        "port": change("port"),
         "again": second.retransmitted,
-        "pair": Measured(_missing(lost), detail=_words(lost)),
-        "back": Measured(_missing(back), detail=_words(back)),
-        "spine": Measured(_missing(half), detail=_words(half)),
+        "pair": change("switch"),
+        "back": change("spine") if other else change("switch", "light again"),
+        "spine": change("spine"),
     }
 
 
-def _change(seen: Observation, why: str) -> ReconfigurationRecord:
-    return next(item for item in seen.reconfigurations if item.why.startswith(why))
-
-
-def _missing(change: ReconfigurationRecord) -> int:
-    return sum(lack.wanted - lack.has for lack in change.lacks)
-
-
-def _words(change: ReconfigurationRecord) -> str:
+def _missing(change: ReconfigurationRecord) -> Measured:
+    """Return the number of circuits that jobs lack after a change."""
     took = f"{len(change.created)} made in {(change.stands_ps - change.at_ps) / 10**6:g} µs"
-    return f"{', '.join(map(str, change.lacks)) or 'none'}; {took}"
+    lacks = ", ".join(map(str, change.lacks)) or "none"
+    return Measured(sum(lack.wanted - lack.has for lack in change.lacks), detail=f"{lacks}; {took}")

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from papers.claims import Measured, Progress, Values
 from papers.lumoscore.plot import growth_svg
-from papers.lumoscore.published import AUTHORS_EXACT, PODS, Change
-from papers.lumoscore.speed import Cluster, clusters, growth
+from papers.lumoscore.speed import AUTHORS_EXACT, PODS, Change, Cluster, clusters, growth
 
 
 def planning_time(note: Progress, repeats: int = 1, power: int = 0) -> Values:

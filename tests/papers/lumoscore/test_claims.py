@@ -13,9 +13,8 @@ from papers.lumoscore.figures import circuits, faults, reconfigurations
 from papers.lumoscore.figures.speed import values
 from papers.lumoscore.load import Trace, full, least, refilled, states
 from papers.lumoscore.plot import growth_svg
-from papers.lumoscore.published import AUTHORS, PODS, Change
 from papers.lumoscore.ratios import ratios, two_pairs
-from papers.lumoscore.speed import Cluster, Timed, growth, measure
+from papers.lumoscore.speed import AUTHORS, PODS, Change, Cluster, Timed, growth, measure
 from tests.papers.checks import checks
 
 FEW: dict[str, Callable[[Progress], Values]] = {
