@@ -11,8 +11,9 @@ queues and delays are not modelled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Literal, final
 
 import numpy as np
@@ -37,13 +38,11 @@ class Kind:
     """Connections from a GPU to the next GPU of a ring.
 
     Attributes:
-        name: name in charts.
         paths: choice of values of the header field lb; `search`: disjoint paths; `random`, `five-tuple`: any.
         count: number of connections, an even number.
         choose: choice of the connection for each message.
     """
 
-    name: str
     paths: Paths
     count: int
     choose: Choose
@@ -56,12 +55,13 @@ class Kind:
             )
 
 
-KINDS = (
-    Kind("search, least unfinished", "search", 4, "least-unfinished"),
-    Kind("random, least unfinished", "random", 4, "least-unfinished"),
-    Kind("random, any", "random", 4, "random"),
-    Kind("five-tuple, any", "five-tuple", 2, "random"),
-)
+KINDS: Mapping[str, Kind] = {
+    "search": Kind("search", 4, "least-unfinished"),
+    "random-least": Kind("random", 4, "least-unfinished"),
+    "random": Kind("random", 4, "random"),
+    "five-tuple": Kind("five-tuple", 2, "random"),
+}
+"""Kinds of connections by name; the search comes first, before the kinds compared with it."""
 
 
 @final
@@ -156,14 +156,15 @@ def _links(work: Workload, kind: Kind, seed: int, hashing: Hashing) -> tuple[Pod
     return pod, pod.links(source[hop], target[hop], values.ravel())
 
 
-def steps(work: Workload, seeds: Sequence[int], kinds: Sequence[Kind] = KINDS) -> Mapping[str, Floats]:
+@cache
+def steps(work: Workload, seeds: range) -> Mapping[str, Floats]:
     """Return the times of a step for each seed, by name of the kind."""
-    return {kind.name: np.array([step(work, kind, seed) for seed in seeds]) for kind in kinds}
+    return {name: np.array([step(work, kind, seed) for seed in seeds]) for name, kind in KINDS.items()}
 
 
 def imbalance(shape: Shape, hashing: Hashing, count: int = 4, seed: int = 0) -> Spread:
     """Return the imbalance of one job on all hosts, with `count` random values of lb a hop."""
-    pod, links = _links(Workload(1, shape), Kind("", "random", count, "random"), seed, hashing)
+    pod, links = _links(Workload(1, shape), Kind("random", count, "random"), seed, hashing)
     loads = np.bincount(links[links >= 0], minlength=len(pod.capacities)).astype(float)
     nic = pod.nic_loads(loads)
     sets = pod.set_loads(loads)

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from controller.plan.entry import Hashing
 from harness.report.figures.plot import DASHES, INK, colour, plain, svg_of
-from papers.hpn.allreduces import Workload, imbalance, steps
+from papers.hpn.allreduces import KINDS, Workload, imbalance, steps
 from topologies.families.hpn.shape import planned
 
 if TYPE_CHECKING:
@@ -17,9 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["plot_svg"]
 
 _COUNTS = (2, 4, 8, 16)
+_CHOICES = {"least-unfinished": "least unfinished", "random": "any"}
 
 
-def plot_svg(seeds: Sequence[int]) -> str:
+def plot_svg(seeds: range) -> str:
     """Return the SVG of both charts; equal seeds give equal text."""
     from matplotlib.figure import Figure
 
@@ -52,10 +52,10 @@ def _ports(axes: Axes) -> None:
     axes.legend(loc="upper right", frameon=False, labelcolor=INK)
 
 
-def _kinds(axes: Axes, seeds: Sequence[int]) -> None:
+def _kinds(axes: Axes, seeds: range) -> None:
     work = Workload()
     result = steps(work, seeds)
-    for number, (_, times) in enumerate(result.items()):
+    for number, times in enumerate(result.values()):
         axes.bar(number, times.mean(), width=0.6, color=colour(number), alpha=0.85)
         axes.plot([number] * len(times), times, color=INK, marker="_", linestyle="none", markersize=12)
         axes.annotate(
@@ -67,7 +67,8 @@ def _kinds(axes: Axes, seeds: Sequence[int]) -> None:
             color=INK,
         )
     axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
-    axes.set_xticks(range(len(result)), [name.replace(", ", ",\n") for name in result])
+    labels = [f"{kind.paths},\n{_CHOICES[kind.choose]}" for kind in KINDS.values()]
+    axes.set_xticks(range(len(result)), labels)
     axes.set_ylabel(f"time of {work.jobs} AllReduces on {work.gpus} GPUs over the least")
     axes.grid(axis="y", color=INK, alpha=0.12)
     plain(axes)

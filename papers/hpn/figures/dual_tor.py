@@ -70,11 +70,7 @@ def share(note: Progress, cut: bool = True) -> Values:
     fault = "{{at_us: {}, link: gpu0-tor0.0.0, event: {}}}"
     faults = f"faults: [{fault.format(_CUT_US, 'down')}, {fault.format(_BACK_US, 'up')}]" if cut else ""
     _, seen = small(_HOSTS, f"jobs:\n{jobs}{faults}", elements=_ELEMENTS, look=look)
-    right = seen.correct_nodes == seen.nodes
-    shares = {
-        name: [100 * share if right else float("nan") for share in _shares(samples, *window)]
-        for name, window in _WINDOWS.items()
-    }
+    shares = {name: _shares(samples, *window) for name, window in _WINDOWS.items()}
     still = samples[150]["gpu0-tor0.0.0"][1].bytes - samples[90]["gpu0-tor0.0.0"][1].bytes
     result: dict[str, Measured | float] = {
         "nic-before": shares["before"][0],
@@ -91,14 +87,21 @@ def share(note: Progress, cut: bool = True) -> Values:
         took = []
         for more in ("", early):
             _, run = small(_HOSTS, job + more, elements=1_572_864)
-            good = run.correct_nodes == run.nodes
-            took.append((run.completion_ps - run.jobs[0].begun_ps) / 10**6 if good else float("nan"))
+            took.append((run.completion_ps - run.jobs[0].begun_ps) / 10**6)
         result[name] = Measured(100 * took[0] / took[1], detail=f"{took[0]:.1f} and {took[1]:.1f} us")
     return result
 
 
-# Failures that an AllReduce survives: variants of the dual-ToR scenario, and a single-ToR variant.
-_GOES_ON = ("cable", "repaired", "flap", "silent", "tor", "single-repaired")
+# Figure -> scenario of experiment 16 and its variant: failures that an AllReduce survives, and that halt it.
+_SURVIVED = {
+    **{name: ("scenario", name) for name in ("cable", "repaired", "flap", "silent", "tor")},
+    "single-repaired": ("single", "repaired"),
+}
+_HALTED = {
+    "single-cable": ("single", "cable"),
+    "single-tor": ("single", "tor"),
+    "stacked-pair": ("stacked", "pair"),
+}
 
 
 @cache
@@ -113,25 +116,26 @@ def failures(note: Progress, stacked: bool = False, healthy: bool = False) -> Va
     Mutations of claims set `stacked` and `healthy`. With `stacked`, the run of the stacked pair replaces the
     runs that survive failures. With `healthy`, a run without failures replaces the runs that halt.
     """
-    note("dual-ToR", 0.0)
-    dual = _failure_runs("scenario")
-    note("single-ToR", 0.6)
-    single = _failure_runs("single")
-    note("stacked dual-ToR", 0.9)
-    pair = _failure_runs("stacked")
-    _, reference = dual["healthy"]
+    runs: dict[str, Runs] = {}
+    for number, file in enumerate(("scenario", "single", "stacked")):
+        note(file, number / 3)
+        runs[file] = _failure_runs(file)
     result: dict[str, Measured | float] = {}
-    for name in _GOES_ON:
-        base = single["healthy"][1] if name.startswith("single") else reference
-        run = single["repaired"][1] if name.startswith("single") else dual[name][1]
-        run = pair["pair"][1] if stacked else run
+    for name, (file, variant) in _SURVIVED.items():
+        base = runs[file]["healthy"][1]
+        run = runs["stacked"]["pair"][1] if stacked else runs[file][variant][1]
         same = run.correct_nodes if run.checksum == base.checksum else 0
-        result[name] = Measured(100 * same / run.nodes, detail=_went(run, base))
-    halts = {"single-cable": single["cable"], "single-tor": single["tor"], "stacked-pair": pair["pair"]}
-    for name, (_, run) in halts.items():
-        run = reference if healthy else run
+        later = (run.completion_ps - base.completion_ps) / 10**6
+        words = f"{later:.1f} us later; {_lost(run)} frames lost, {run.traffic.duplicates} came twice"
+        result[name] = Measured(100 * same / run.nodes, detail=words)
+    for name, (file, variant) in _HALTED.items():
+        run = runs["scenario"]["healthy"][1] if healthy else runs[file][variant][1]
         result[name] = Measured(100 * run.correct_nodes / run.nodes, detail=run.cut_off)
-    return {**result, **_withdrawn(*dual["cable"])}
+    return {**result, **_withdrawn(*runs["scenario"]["cable"])}
+
+
+def _lost(seen: Observation) -> int:
+    return seen.traffic.lost_with_link + seen.traffic.dropped_by_switch
 
 
 def _withdrawn(ready: Prepared, seen: Observation) -> Values:
@@ -139,32 +143,21 @@ def _withdrawn(ready: Prepared, seen: Observation) -> Values:
     fabric = ready.fabric
     cable = fabric.link_between("gpu0", "tor0.0.0")
     reaction = NodeController(ready.plan, "tor0.0.0").on_port(cable.far("gpu0").port, up=False)
-    removed = [
-        update for update in reaction.updates if update.entry.table == "linear" and update.kind == "delete"
-    ]
+    removed = [(update.entry.table, update.kind) for update in reaction.updates].count(("linear", "delete"))
     told = [fabric.node_of(notice.destination_cna) for notice in reaction.notices]
     aggs = sum(node is not None and node.tier > 2 for node in told)
+    words = f"{aggs} switches and {len(told) - aggs} hosts told; {_lost(seen)} frames lost"
     took = (seen.recovery.converged_ps or 0) / 10**6 - seen.faults[0].at_ps / 10**6
-    traffic = seen.traffic
-    lost = traffic.lost_with_link + traffic.dropped_by_switch
-    words = f"{aggs} switches and {len(told) - aggs} hosts told; {lost} frames lost"
-    return {"withdrawn": Measured(float(len(removed)), detail=words), "converged": took}
-
-
-def _went(item: Observation, healthy: Observation) -> str:
-    longer = (item.completion_ps - healthy.completion_ps) / 10**6
-    traffic = item.traffic
-    lost = traffic.lost_with_link + traffic.dropped_by_switch
-    return f"{longer:.1f} us later; {lost} frames lost, {traffic.duplicates} came twice"
+    return {"withdrawn": Measured(removed, detail=words), "converged": took}
 
 
 def _shares(samples: Mapping[int, Usage], begin: int, end: int) -> list[float]:
-    """Return the receive rates of the first host's NICs from `begin` to `end`, as shares of the full rate."""
+    """Return the receive rates of the first host's NICs from `begin` to `end`, in % of the full rate."""
     result: list[float] = []
     for rail in range(_RAILS):
         links = [f"gpu{rail}-tor0.{rail}.{number}" for number in range(2)]
         received = sum(samples[end][link][1].bytes - samples[begin][link][1].bytes for link in links)
-        result.append(8 * received / ((end - begin) * 1000 * _NIC_GBPS))
+        result.append(100 * 8 * received / ((end - begin) * 1000 * _NIC_GBPS))
     return result
 
 

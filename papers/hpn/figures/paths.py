@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
 from math import prod
 
 from controller import make_plan
@@ -16,7 +14,7 @@ from harness.run.prepare import Prepared, prepare
 from harness.run.runner import observe
 from harness.scenario.loader import load
 from papers.claims import Measured, Progress, Values, over_seeds
-from papers.claims.runs import observed
+from papers.claims.runs import observed, right
 from papers.hpn.allreduces import Workload, imbalance, steps
 from papers.hpn.plot import plot_svg
 from topologies import HOST_PORT, End, hpn
@@ -93,59 +91,39 @@ def polarisation(note: Progress, planes: int = 1, swapped: bool = False, variant
     apart = planned(4, 128, 8, aggs=_UPLINKS, planes=1 if swapped else 2)
     runs = observed("17_paths/typical.yaml", lambda what, share: note(what, share / 2), (variant,))
     split = observed("17_paths/planes.yaml", lambda what, share: note(what, 0.5 + share / 2), ("same",))
-    clos, apart_run = runs[variant], split["same"]
-    right = all(seen.correct_nodes == seen.nodes for _, seen in (clos, apart_run))
+    for run in (*runs.values(), *split.values()):
+        right(*run)
     return {
         "typical": over_seeds([imbalance(typical, "identical", seed=seed).nic for seed in _SEEDS]),
         "levels": over_seeds([imbalance(typical, "per-tier", seed=seed).nic for seed in _SEEDS]),
         "planes": over_seeds([imbalance(apart, "identical", seed=seed).nic for seed in _SEEDS]),
-        "typical-packets": port_imbalance(*clos) if right else float("nan"),
-        "planes-packets": port_imbalance(*apart_run) if right else float("nan"),
-        "idle": 100 * idle_downlinks(*clos),
-        "idle-planes": 100 * idle_downlinks(*apart_run),
+        "typical-packets": port_imbalance(*runs[variant]),
+        "planes-packets": port_imbalance(*split["same"]),
+        "idle": 100 * idle_downlinks(*runs[variant]),
+        "idle-planes": 100 * idle_downlinks(*split["same"]),
     }
-
-
-# Kinds of connections with which the search is compared.
-_BASELINES = ("random-least", "random", "five-tuple")
-
-
-@cache
-def _steps() -> dict[str, Sequence[float]]:
-    names = {
-        "search, least unfinished": "search",
-        "random, least unfinished": "random-least",
-        "random, any": "random",
-        "five-tuple, any": "five-tuple",
-    }
-    return {names[name]: times.tolist() for name, times in steps(Workload(), _SEEDS).items()}
 
 
 def four_allreduces(note: Progress, kind: str = "search") -> Values:
     """Measure, flow by flow, how much longer four AllReduces take over other connections than `kind`."""
     note("512 GPUs, flow by flow", 0.0)
-    times = dict(_steps())
-    own = times[kind]
-    result: dict[str, Measured | float] = {"least": over_seeds(own)}
-    for name in _BASELINES:
-        gains = [100 * (slow / fast - 1) for slow, fast in zip(times[name], own, strict=True)]
-        result[name] = over_seeds(gains)
-    return result
+    times = steps(Workload(), _SEEDS)
+    gains = {name: over_seeds(100 * (slow / times[kind] - 1)) for name, slow in times.items()}
+    return {"least": over_seeds(times[kind]), **gains}
 
 
 def four_allreduces_packets(note: Progress) -> Values:
-    """Measure, packet by packet, how much longer four AllReduces take without the search, in ten draws."""
+    """Measure, packet by packet, how much longer four AllReduces take than with the search, in ten draws."""
     scenario, document = load(EXPERIMENTS / "17_paths" / "scenario.yaml")
-    gains: dict[str, list[float]] = {name: [] for name in _BASELINES}
+    gains: dict[str, list[float]] = {}  # by variant of the scenario
     for number, seed in enumerate(_SEEDS):
         note(f"draw {number + 1} of {len(_SEEDS)}", number / len(_SEEDS))
-        took = {}
-        for ready in prepare(scenario.model_copy(update={"seed": seed + 1}), document):
-            seen = observe(ready, seed + 1)
-            right = seen.correct_nodes == seen.nodes
-            took[ready.variant.name] = float(seen.completion_ps) if right else float("nan")
-        for name, own in gains.items():
-            own.append(100 * (took[name] / took["search"] - 1))
+        took = {
+            ready.variant.name: right(ready, observe(ready, seed + 1)).completion_ps
+            for ready in prepare(scenario.model_copy(update={"seed": seed + 1}), document)
+        }
+        for name, time in took.items():
+            gains.setdefault(name, []).append(100 * (time / took["search"] - 1))
     return {name: over_seeds(own) for name, own in gains.items()}
 
 

@@ -4,52 +4,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 
-from controller import Exact, Lpm, make_plan
+from controller import make_plan
 from controller.path_probing import PathProbe
-from controller.plan.entry import Entry
 from controller.plan.plan import Plan
 from papers.claims import Measured, Progress, Values
 from papers.hpn.figures.runs import small
 from topologies import Fabric, NodeKind, dcn_plus, hpn
-from topologies.model.checks import lane_audit, problems
-from topologies.model.places import nic_ports, plane_of
+from topologies.model.checks import check, lane_audit
+from topologies.model.places import plane_of
 
 
-def sizes(note: Progress, more: bool = False) -> Values:
-    """Build HPN's fabric at full size, and count the fabric's nodes, ports and lanes."""
+# The paper's Pod of 15,360 GPUs.
+_FULL = {"segments": 15, "hosts": 128, "rails": 8, "backup": 8, "aggs": 60, "cores": 8}
+
+
+def sizes(note: Progress, **shape: int) -> Values:
+    """Build HPN's fabric at full size, or with other values of `hpn`; count its nodes, ports and lanes."""
     note("building 15,360 GPUs", 0.0)
-    if more:
-        # The mutation grows all sizes but the rails: 7 instead of 8, so the numbers of ToRs change too.
-        fabric = hpn(segments=17, hosts=144, rails=7, backup=9, aggs=68, cores=9)
-    else:
-        fabric = hpn(segments=15, hosts=128, rails=8, backup=8, aggs=60, cores=8)
+    fabric = hpn(**{**_FULL, **shape})
     note("checking", 0.5)
-    if not more and (wrong := problems(fabric)):
-        raise ValueError(
-            f"the fabric has {len(wrong)} problems, the first is {wrong[0]}; correct the generator"
-        )
+    if not shape:
+        check(fabric)
     kinds = Counter(node.kind for node in fabric.nodes)
     tor, agg = _ports(fabric, "tor0.0.0"), _ports(fabric, "agg0.0")
-    tors = {_far(fabric, node.name, port) for node in fabric.nodes for port in nic_ports(node)}
-    own = {
-        _far(fabric, f"gpu{rank}", port)
-        for rank in range(7 if more else 8)
-        for port in nic_ports(fabric.node(f"gpu{rank}"))
-    }
+    host = [fabric.neighbours(f"gpu{rank}") for rank in range(fabric.dims[0])]
     ends = [node for node in fabric.endpoints if node.coordinates[2] == 0]
     work = sum(node.kind.member for node in ends)
     over = tor[NodeKind.GPU] * fabric.link_between("gpu0", "tor0.0.0").rate_bps
     over /= tor[NodeKind.SPINE] * fabric.link_between("tor0.0.0", "agg0.0").rate_bps
     audit = lane_audit(fabric)
-    counts = {
+    return {
         "gpus": kinds[NodeKind.GPU],
         "segment-gpus": work,
         "segment-backup": len(ends) - work,
-        "segment-tors": sum(name.startswith("tor0.") for name in tors),
-        "host-tors": len(own),
+        "segment-tors": sum(node.name.startswith("tor0.") for node in fabric.nodes),
+        "host-tors": len({name for names in host for name in names if name.startswith("tor")}),
         "tors": kinds[NodeKind.RAIL],
         "aggs": kinds[NodeKind.SPINE],
         "tor-down": tor[NodeKind.GPU],
@@ -59,9 +51,9 @@ def sizes(note: Progress, more: bool = False) -> Values:
         "agg-up": agg[NodeKind.CORE],
         "tor-lanes": audit["tor0.0.0"].used,
         "agg-lanes": audit["agg0.0"].used,
+        "tor-over": over,
+        "agg-over": agg[NodeKind.RAIL] / agg[NodeKind.CORE],
     }
-    ratios = {"tor-over": over, "agg-over": agg[NodeKind.RAIL] / agg[NodeKind.CORE]}
-    return {name: float(value) for name, value in {**counts, **ratios}.items()}
 
 
 def planes(note: Progress, planes: int = 2, other: int = 1) -> Values:
@@ -71,9 +63,7 @@ def planes(note: Progress, planes: int = 2, other: int = 1) -> Values:
         note(f"planes: {number}", number % 2 / 2)
         ready, seen = small(f"topology: {{name: hpn, hosts: 2, rails: 4, aggs: 4, planes: {number}}}")
         left, flows = left_their_plane(ready.plan, ready.members)
-        right = seen.correct_nodes == seen.nodes
-        share = 100 * left / flows if right else float("nan")
-        result[name] = Measured(share, detail=f"{left:,} of {flows:,} flows")
+        result[name] = Measured(100 * left / flows, detail=f"{left:,} of {flows:,} flows")
         if name == "flows":
             crossed = float(seen.cross_plane_frames or 0)
             result["frames"] = Measured(crossed, detail=f"of {seen.traffic.sent:,} sent")
@@ -91,7 +81,7 @@ def choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
     ):
         last = [node.name for node in fabric.nodes if node.kind.member][-2]
         plan = make_plan(fabric, strategy="hashed", peers=[("gpu0", last)])
-        chosen = choice_points(plan, "gpu0", last)
+        chosen = PathProbe(plan).group_sizes("gpu0", last)
         result[name] = Measured(float(len(chosen)), detail=f"of {', then '.join(map(str, chosen))} ways")
         if name == "hpn":
             result["ways"] = float(chosen[0])
@@ -113,57 +103,6 @@ def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
     return left, flows
 
 
-def choice_points(plan: Plan, source: str, destination: str) -> tuple[int, ...]:
-    """Return the number of next hops at each switch with a choice, from a flow's first ToR on."""
-    fabric = plan.fabric
-    path = plan.routes[source, destination][0]
-    address = fabric.node(destination).address
-    here, result = path[1], []
-    while here != destination:
-        ports = sorted(set(_installed(plan.entries[here], address)))
-        if len(ports) > 1:
-            result.append(len(ports))
-        neighbour = fabric.peer(here, ports[0])
-        assert neighbour is not None
-        here = neighbour.node
-    return tuple(result)
-
-
-def _installed(entries: Sequence[Entry], address: int) -> Iterator[int]:
-    """Yield the ports by which the tables of a switch may send frames for an address."""
-    tables: dict[str, dict[int, Entry]] = {"linear": {}, "multipath": {}}
-    best, length = None, -1
-    for entry in entries:
-        match = dict(entry.match)
-        if entry.table == "segment":
-            prefix = match.get("dcna", Lpm(0, 0))
-            assert isinstance(prefix, Lpm)
-            if (address ^ prefix.value) >> (16 - prefix.prefix) == 0 and prefix.prefix > length:
-                best, length = entry, prefix.prefix
-        elif entry.table in tables:
-            (number,) = match.values()  # index of the array entry, or number of the group
-            assert isinstance(number, Exact)
-            tables[entry.table][number.value] = entry
-    assert best is not None
-    where = _values(best)
-    entry = tables["linear"][where["base"] + (address >> where["shift"] & where["mask"])]
-    if entry.action == "set_port":
-        yield _values(entry)["port"]
-        return
-    for member in tables["multipath"][_values(entry)["group"]].members:
-        yield dict(member)["port"]
-
-
-def _values(entry: Entry) -> Mapping[str, int]:
-    return dict(entry.params)
-
-
 def _ports(fabric: Fabric, switch: str) -> Counter[str]:
     """Count the ports of a switch by kind of the neighbour."""
     return Counter(fabric.node(neighbour).kind for neighbour in fabric.neighbours(switch))
-
-
-def _far(fabric: Fabric, node: str, port: int) -> str:
-    neighbour = fabric.peer(node, port)
-    assert neighbour is not None
-    return neighbour.node

@@ -4,8 +4,9 @@
 import pytest
 
 from controller import make_plan
+from controller.path_probing import PathProbe
 from papers.claims import passed, rows_of
-from papers.hpn.figures.topology import choice_points, left_their_plane
+from papers.hpn.figures.topology import left_their_plane
 from tests.papers.checks import checks, turns_of
 from topologies import hpn
 
@@ -35,8 +36,8 @@ def test_choices_are_those_of_the_tables() -> None:
     plan = make_plan(
         hpn(2, 2, 2, aggs=3, planes=1), strategy="hashed", peers=[("gpu0", "gpu4"), ("gpu0", "gpu2")]
     )
-    assert choice_points(plan, "gpu0", "gpu4") == (3, 2)
-    assert choice_points(plan, "gpu0", "gpu2") == ()
+    assert PathProbe(plan).group_sizes("gpu0", "gpu4") == (3, 2)
+    assert PathProbe(plan).group_sizes("gpu0", "gpu2") == ()
 
 
 def test_flows_that_leave_their_plane_are_those_between_segments() -> None:
