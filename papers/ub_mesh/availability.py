@@ -18,6 +18,7 @@ from typing import final
 
 import numpy as np
 
+from papers.claims import Values
 from papers.ub_mesh.networks import CLOS_LANES, Parts, clos, ub_mesh
 from papers.ub_mesh.structure import SUPERPOD, SuperPod
 from topologies.errors import RailyardError
@@ -26,6 +27,7 @@ __all__ = [
     "Rates",
     "availability",
     "failures_a_year",
+    "figures",
     "fit_rates",
     "mtbf_hours",
 ]
@@ -75,3 +77,23 @@ def fit_rates(pod: SuperPod = SUPERPOD) -> Rates:
     counts = np.array([[parts.lrs + parts.hrs, parts.optical_lanes] for parts in both], dtype=float)
     switch, lane = np.linalg.solve(counts, [HOURS_A_YEAR / CLOS_MTBF, HOURS_A_YEAR / UB_MESH_MTBF])
     return Rates(float(switch), float(lane))
+
+
+def figures(lanes: int = CLOS_LANES, uplink_lanes: int = 16, repairs: float = 1) -> Values:
+    """Return availability in percent, failures a year and hours between failures of x64T Clos and UB-Mesh.
+
+    Args:
+        lanes: lanes of an NPU on the Clos.
+        uplink_lanes: lanes of an NPU out of its rack on UB-Mesh.
+        repairs: factor of the time of repairs.
+    """
+    fit = fit_rates()
+    result = {
+        "clos": 100 * availability(CLOS_MTBF, repairs * MTTR_HOURS),
+        "ub-mesh": 100 * availability(UB_MESH_MTBF, repairs * MTTR_HOURS),
+        "monitored": 100 * availability(UB_MESH_MTBF, repairs * MONITORED_MTTR_HOURS),
+    }
+    for name, parts in (("clos", clos(lanes)), ("ub-mesh", ub_mesh(SuperPod(uplink_lanes=uplink_lanes)))):
+        result[f"failures-{name}"] = failures_a_year(parts, fit)
+        result[f"mtbf-{name}"] = mtbf_hours(failures_a_year(parts, HPN_RATES))
+    return result

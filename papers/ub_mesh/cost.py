@@ -13,19 +13,21 @@ The paper publishes ratios but no prices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import mean
 from typing import final
 
-from papers.ub_mesh.networks import CLOS_LANES, Parts, clos, ub_mesh
+from papers.claims import Measured, Values
+from papers.ub_mesh.networks import CLOS_LANES, Parts, clos, one_d_a, two_d_clos, ub_mesh
 from papers.ub_mesh.structure import SUPERPOD, SuperPod
 from topologies.errors import RailyardError
 
 __all__ = [
-    "Power",
     "Prices",
     "capex",
     "capex_ratio",
     "cost_efficiency",
+    "figures",
     "fit_node_power",
     "fit_prices",
     "network_cost",
@@ -35,6 +37,9 @@ __all__ = [
 ]
 
 LANES_PER_PORT = 4
+
+# Watts of a lane of a switch, and of an end of an optical lane (Rail-only).
+SWITCH_LANE_WATTS, OPTICAL_END_WATTS = 18 / LANES_PER_PORT, 9 / LANES_PER_PORT
 
 # UB-Mesh, §6.4.
 CLOS_NETWORK_SHARE = 0.67
@@ -68,16 +73,6 @@ class Prices:
     active_lane: float = 0.0
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Power:
-    """Power in watts: a node without network, a lane of a switch, and an end of an optical lane."""
-
-    node: float = 0.0
-    switch_lane: float = 18 / LANES_PER_PORT
-    optical_end: float = 9 / LANES_PER_PORT
-
-
 def network_cost(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
     """Return the cost of switches and cables in $."""
     return (
@@ -99,10 +94,10 @@ def network_share(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> flo
     return network_cost(parts, prices, pod) / capex(parts, prices, pod)
 
 
-def network_watts(parts: Parts, power: Power, pod: SuperPod = SUPERPOD) -> float:
+def network_watts(parts: Parts, pod: SuperPod = SUPERPOD) -> float:
     """Return the power of switches and optical modules in watts; copper draws none."""
     lanes = parts.lrs * pod.lrs_lanes + parts.hrs * pod.hrs_lanes
-    return lanes * power.switch_lane + 2 * parts.optical_lanes * power.optical_end
+    return lanes * SWITCH_LANE_WATTS + 2 * parts.optical_lanes * OPTICAL_END_WATTS
 
 
 def fit_prices(
@@ -128,33 +123,32 @@ def fit_prices(
     base, ours = clos(CLOS_LANES, pod), ub_mesh(pod)
     node = network_cost(base, start, pod) * (1 - clos_share) / clos_share / pod.npus
     network = node * pod.npus * ub_mesh_share / (1 - ub_mesh_share)
-    without = Prices(node, 0.0, start.hrs_lane, start.optical_end, start.passive_lane, start.active_lane)
-    left = network - network_cost(ours, without, pod)
+    left = network - network_cost(ours, replace(start, lrs_lane=0.0), pod)
     if left <= 0:
         raise RailyardError(
             f"UB-Mesh's HRS, fibre and copper leave no money for LRS: they cost {-left:,.0f} $ more than "
             f"{ub_mesh_share:.0%} of all",
             remedy="lower the price of copper, or raise that of an HRS lane, which x64T Clos has more of",
         )
-    lane = left / (ours.lrs * pod.lrs_lanes)
-    return Prices(node, lane, start.hrs_lane, start.optical_end, start.passive_lane, start.active_lane)
+    return replace(start, node=node, lrs_lane=left / (ours.lrs * pod.lrs_lanes))
 
 
-def fit_node_power(pod: SuperPod = SUPERPOD, saved: float = OPEX_SAVED, power: Power | None = None) -> float:
+def _watts_a_node() -> tuple[float, float]:
+    """Return the watts of the network for each node, of x64T Clos and of UB-Mesh."""
+    base, ours = (network_watts(parts) / SUPERPOD.npus for parts in (clos(CLOS_LANES), ub_mesh()))
+    return base, ours
+
+
+def fit_node_power(saved: float = OPEX_SAVED) -> float:
     """Return the watts of a node at which UB-Mesh saves the share `saved` of the power, nodes included."""
-    watts = power or Power()
-    base = network_watts(clos(CLOS_LANES, pod), watts, pod) / pod.npus
-    ours = network_watts(ub_mesh(pod), watts, pod) / pod.npus
+    base, ours = _watts_a_node()
     return ((1 - saved) * base - ours) / saved
 
 
-def power_saved(node: float, pod: SuperPod = SUPERPOD, power: Power | None = None) -> float:
+def power_saved(node: float) -> float:
     """Return the share of power saved by UB-Mesh against x64T Clos, with nodes of `node` watts."""
-    watts = power or Power()
-    base, ours = clos(CLOS_LANES, pod), ub_mesh(pod)
-    return 1 - (pod.npus * node + network_watts(ours, watts, pod)) / (
-        pod.npus * node + network_watts(base, watts, pod)
-    )
+    base, ours = _watts_a_node()
+    return 1 - (node + ours) / (node + base)
 
 
 def cost_efficiency(
@@ -182,3 +176,36 @@ def cost_efficiency(
 def capex_ratio(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
     """Return the cost of these parts and their nodes, divided by that of UB-Mesh."""
     return capex(parts, prices, pod) / capex(ub_mesh(pod), prices, pod)
+
+
+def figures(
+    clos_share: float = CLOS_NETWORK_SHARE,
+    ub_mesh_share: float = UB_MESH_NETWORK_SHARE,
+    stages: int = 1,
+    opex_saved: float = OPEX_SAVED,
+    clos_capex: float = CLOS_CAPEX_RATIO,
+) -> Values:
+    """Return the networks' shares of the cost, CapEx ratios, the OpEx saved, and the cost-efficiency.
+
+    The first two arguments are those of `fit_prices`, and `opex_saved` is that of `fit_node_power`.
+
+    Args:
+        stages: stages of HRS above the racks of 2D-FM.
+        clos_capex: CapEx of the Clos divided by UB-Mesh's, for the cost-efficiency.
+    """
+    prices = fit_prices(clos_share=clos_share, ub_mesh_share=ub_mesh_share)
+    solved = f"a node {prices.node:,.0f} $, an LRS lane {prices.lrs_lane:.0f} $"
+    copper = fit_prices(SUPERPOD, Prices(passive_lane=10, active_lane=30), clos_share, ub_mesh_share)
+    with_copper = f"{capex_ratio(two_d_clos(), copper):.2f}x with copper at 10 and 30 $ a lane"
+    node = fit_node_power(opex_saved)
+    high, low = (100 * power_saved(watts) for watts in NODE_WATTS)
+    words = f"a node of {node:,.0f} W; nodes of 700 to 1,275 W would save {high:.0f} to {low:.0f} %"
+    return {
+        "share-clos": Measured(100 * network_share(clos(), prices), detail=solved),
+        "share-ub-mesh": Measured(100 * network_share(ub_mesh(), prices), detail=solved),
+        "capex-2d": Measured(capex_ratio(two_d_clos(stages=stages), prices), detail=with_copper),
+        "capex-1d-a": capex_ratio(one_d_a(), prices),
+        "capex-clos": capex_ratio(clos(), prices),
+        "opex": Measured(100 * power_saved(node), detail=words),
+        "efficiency": cost_efficiency(mean(PERFORMANCE), clos_capex, OPEX_SAVED),
+    }
