@@ -25,22 +25,6 @@ from harness.run.prepare import Prepared
 from papers.claims import Measured, Progress, Values
 from papers.claims.runs import Runs, ran, right
 
-_K8 = """\
-topology: {{name: full-mesh, dims: [{nodes}]}}
-collective: {{elements: 1048576, payload_bytes: 4096}}
-routing: {{strategy: shortest}}
-variants:
-  - {{name: 7-rings, collective: {{algorithm: rings}}}}
-  - {{name: 6-rings, collective: {{algorithm: bidirectional-rings}}}}
-  - {{name: direct, collective: {{algorithm: direct}}}}
-"""
-
-_RACK = """\
-topology: {{name: ub-rack}}
-collective: {{algorithm: {algorithm}, elements: 1048576, payload_bytes: 4096}}
-routing: {{strategy: shortest}}
-"""
-
 _EXCHANGE = """\
 topology: {{name: full-mesh, dims: [{size}, {size}]}}
 collective: {{kind: all-to-all, elements: {elements}, payload_bytes: {payload}}}
@@ -105,11 +89,6 @@ def rings_figures(
     }
 
 
-def allreduce_board(note: Progress, nodes: int = 8) -> Values:
-    """Measure the time of an AllReduce in a full mesh, by rings, bidirectional rings and directly, in D/B."""
-    return {name: _arrays(*run) for name, run in _runs(_K8.format(nodes=nodes), note).items()}
-
-
 def rings_borrow(note: Progress, strategy: str = "all-path") -> Values:
     """Measure times of 1 to 5 rings that borrow idle links, relative to solved times and to no borrowing.
 
@@ -132,12 +111,6 @@ def rings_borrow(note: Progress, strategy: str = "all-path") -> Values:
         words = f"{together:.4f} D/B, alone {alone:.4f}, solved {solved:.4f}; busiest channel {busiest:.3f} D"
         result[f"rings-{count}"] = Measured(together / solved, detail=words)
     return {**result, "sooner": max(ratios)}
-
-
-def allreduce_rack(note: Progress, algorithm: str = "bidirectional-dimension-order") -> Values:
-    """Measure the time of an AllReduce by `algorithm` on a rack, in D/B."""
-    ((ready, seen),) = _runs(_RACK.format(algorithm=algorithm), note).values()
-    return {"halves": _arrays(ready, seen)}
 
 
 def allreduce_balance(note: Progress, *, single: bool = False) -> Values:
