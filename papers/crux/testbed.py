@@ -34,7 +34,7 @@ __all__ = ["CASES", "Side", "beside", "case", "compared"]
 
 _CLUSTER = Cluster(1, 2, 48)
 
-# Case -> its jobs: kind, and accelerators by host in order of ranks: host, first accelerator, number.
+# Accelerators by host in order of ranks: host, first accelerator, number.
 _Place = Sequence[tuple[int, int, int]]
 _GPT32: _Place = [(host, 0, 8) for host in (0, 1, 6, 7)]
 _HALVES = [(2, 8, 0), (2, 8, 4), (3, 9, 0), (3, 9, 4), (4, 10, 0), (4, 10, 4)]
@@ -45,15 +45,17 @@ def _berts(number: int) -> list[tuple[str, _Place]]:
 
 
 CASES: Mapping[str, Sequence[tuple[str, _Place]]] = {
-    "GPT on 32, 2 BERTs on 8": [("gpt", _GPT32), *_berts(2)],
-    "GPT on 32, 4 BERTs on 8": [("gpt", _GPT32), *_berts(4)],
-    "GPT on 32, 6 BERTs on 8": [("gpt", _GPT32), *_berts(6)],
-    "GPT on 48, 2 BERTs on 16, 2 ResNets on 8": [
+    "two": [("gpt", _GPT32), *_berts(2)],
+    "four": [("gpt", _GPT32), *_berts(4)],
+    "six": [("gpt", _GPT32), *_berts(6)],
+    "mix": [
         ("gpt", [(host, 0, 8) for host in (0, 1, 2, 6, 7, 8)]),
         *(("bert", [(host, first, 4) for host in (3, 4, 9, 10)]) for first in (0, 4)),
         *(("resnet", [(host, first, 4) for host in (5, 11)]) for first in (0, 4)),
     ],
 }
+"""Kind and accelerators of each job, by case: a GPT on 32 and two, four or six BERTs on 8; a GPT on 48, two
+BERTs on 16 and two ResNets on 8."""
 
 
 @final

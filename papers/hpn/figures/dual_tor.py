@@ -69,7 +69,7 @@ def share(note: Progress, cut: bool = True) -> Values:
     )
     fault = "{{at_us: {}, link: gpu0-tor0.0.0, event: {}}}"
     faults = f"faults: [{fault.format(_CUT_US, 'down')}, {fault.format(_BACK_US, 'up')}]" if cut else ""
-    _, seen = small(_HOSTS, f"jobs:\n{jobs}{faults}", elements=_ELEMENTS, look=look)
+    small(_HOSTS, f"jobs:\n{jobs}{faults}", elements=_ELEMENTS, look=look)
     shares = {name: _shares(samples, *window) for name, window in _WINDOWS.items()}
     still = samples[150]["gpu0-tor0.0.0"][1].bytes - samples[90]["gpu0-tor0.0.0"][1].bytes
     result: dict[str, Measured | float] = {

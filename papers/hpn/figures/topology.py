@@ -16,7 +16,6 @@ from topologies import Fabric, NodeKind, dcn_plus, hpn
 from topologies.model.checks import check, lane_audit
 from topologies.model.places import plane_of
 
-
 # The paper's Pod of 15,360 GPUs.
 _FULL = {"segments": 15, "hosts": 128, "rails": 8, "backup": 8, "aggs": 60, "cores": 8}
 

@@ -100,7 +100,7 @@ def test_an_order_by_intensity_does_more_work_where_jobs_differ() -> None:
 
 
 def test_a_mix_of_jobs_fills_96_accelerators_and_gains() -> None:
-    name = "GPT on 48, 2 BERTs on 16, 2 ResNets on 8"
+    name = "mix"
     jobs, rates = case(name)
     assert sum(job.gpus for job in jobs) == 96
     sides = compared(name, seconds=12.0, draws=2)
