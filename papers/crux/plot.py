@@ -22,13 +22,9 @@ def utilisation_svg(result: Sequence[Comparison]) -> str:
         plain(axes)
         names = list(panel.outcomes)
         values = [100 * panel.utilisation(name) for name in names]
-        axes.barh(
-            range(len(names)), values, height=0.6, color=[colour(n) for n in range(len(names))], alpha=0.85
-        )
-        for row, value in enumerate(values):
-            axes.annotate(
-                f"{value:.1f} %", (value, row), (4, 0), textcoords="offset points", va="center", color=INK
-            )
+        colours = [colour(number) for number in range(len(names))]
+        bars = axes.barh(range(len(names)), values, height=0.6, color=colours, alpha=0.85)
+        axes.bar_label(bars, fmt="%.1f %%", padding=4, color=INK)
         axes.set_yticks(
             range(len(names)),
             [f"{name} ({BASELINES[name]})" if name in BASELINES else name for name in names],

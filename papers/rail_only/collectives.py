@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import final
 
 from harness.errors import ModelError
+from papers.claims import Values
 
 __all__ = [
     "A100",
@@ -24,6 +25,7 @@ __all__ = [
     "Rates",
     "allgather",
     "allreduce",
+    "figures",
     "alltoall_rail_only",
     "alltoall_rail_optimised",
     "nic_share",
@@ -93,6 +95,23 @@ def alltoall_rail_only(grid: Grid, data: float, rates: Rates) -> float:
 def slowdown(grid: Grid, rates: Rates) -> float:
     """Return the relative slowdown of All-to-All on rail-only against rail-optimised; 0.1 means 10 %."""
     return alltoall_rail_only(grid, 1.0, rates) / alltoall_rail_optimised(grid, 1.0, rates) - 1
+
+
+def figures(domain: int = 8, large: int = 256, inside: int = 32, wider: float = 1) -> Values:
+    """Return the slowdown of All-to-All without spines, and the NICs' share of AllReduce, in percent.
+
+    Args:
+        domain: GPUs of a domain.
+        large: GPUs of a large domain.
+        inside: GPUs of a domain, for the NICs' share.
+        wider: factor of the bandwidth inside domains, for the slowdown by bandwidths alone.
+    """
+    result = {"nic-share": 100 * nic_share(Grid(inside, 2))}
+    for name, rates in (("a100", A100), ("h100", H100)):
+        result[f"dgx-{name}"] = 100 * rates.nic / (wider * rates.hb)
+        result[f"exact-{name}"] = 100 * slowdown(Grid(domain, 128), rates)
+        result[f"large-{name}"] = 100 * slowdown(Grid(large, 128), rates)
+    return result
 
 
 def nic_share(grid: Grid) -> float:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Literal
 
+import numpy as np
+
 from controller import make_plan
 from controller.forwarding.next_hop import table_path
 from controller.schemes.registry import scheme_for
@@ -13,17 +15,11 @@ from controller.tables.segments.rails import rail_of
 from emulation.traffic.frames.values import mac
 from harness.run.observation.traffic_matrix import traffic_matrix
 from papers.claims import Measured, Progress, Values
-from papers.claims.runs import observed
+from papers.claims.runs import observed, right
 from topologies import HOST_PORT, End, Fabric, NodeKind, rail_only, rail_optimised
 
 # Megatron-LM's 1T: TP 8, DP 6 and PP 64 on 3,072 GPUs, the paper's number of GPUs (section III-A).
 _LARGE = (8, 6, 64)
-
-_FABRICS = {
-    "mesh": "4 domains of 8",
-    "tiers": "16 domains of 4, rails of two tiers",
-    "switch": "8 domains of 4 with a switch inside",
-}
 
 
 def pxn(note: Progress, spines: bool = False) -> Values:
@@ -35,14 +31,12 @@ def pxn(note: Progress, spines: bool = False) -> Values:
     fabrics = {"mesh": create(4, 8), "tiers": create(16, 4, radix=8), "switch": create(8, 4, inside="switch")}
     result: dict[str, Measured | float] = {}
     for number, (name, fabric) in enumerate(fabrics.items()):
-        note(_FABRICS[name], number / 4)
+        note(f"pairs, {name}", number / 4)
         result[name] = _by_pxn_share(fabric)
     result["frame"] = _traced(fabrics["mesh"])
     note("a direct All-to-All", 3 / 4)
     file, variant = ("rail-optimised", "spines") if spines else ("rail-only", "pxn")
-    ((_, seen),) = observed(
-        f"11_rails/{file}.yaml", note, {variant}, collective={"elements": 524288}
-    ).values()
+    _, seen = observed(f"11_rails/{file}.yaml", note, {variant}, collective={"elements": 524288})[variant]
     result["direct"] = Measured(float(seen.cross_rail_frames or 0), detail=f"of {seen.traffic.sent:,} sent")
     result["right"] = float(seen.correct_nodes)
     return result
@@ -121,9 +115,8 @@ def placements(
     result: dict[str, Measured | float] = {}
     for name in _LAYOUTS:
         ready, seen = runs["experts" if experts else name]
-        right = seen.correct_nodes == seen.nodes
         words = str(traffic_matrix([ready.sliced.schedule], ready.fabric, ready.members))
-        crossed = float(seen.cross_rail_frames or 0) if right else float("nan")
+        crossed = right(ready, seen).cross_rail_frames or 0
         result[name] = Measured(crossed, detail=f"of {seen.traffic.sent:,} sent; {words}")
     note("a placement on 3,072 GPUs", 0.9)
     silent, tensor = _shares(grid, algorithm)
@@ -136,16 +129,13 @@ def _shares(grid: tuple[int, int, int], algorithm: Literal["ring", "direct"]) ->
     TP and DP send to the next GPU of a ring, or directly to all GPUs of their group; PP sends to the next
     stage and to the stage before it.
     """
-    import numpy as np
-
     tensor, data, pipeline = grid
     rank = np.arange(tensor * data * pipeline).reshape(pipeline, data, tensor)
-    pairs: set[tuple[int, int]] = set()
-    inside: set[tuple[int, int]] = set()
-    for axis, size, kept in ((2, tensor, inside), (1, data, pairs)):
+    pairs = np.zeros((rank.size, rank.size), bool)  # by source and target
+    inside = pairs.copy()
+    for axis, size, sends in ((2, tensor, inside), (1, data, pairs)):
         for step in range(1, size if algorithm == "direct" else min(size, 2)):
-            kept |= set(zip(rank.ravel().tolist(), np.roll(rank, -step, axis).ravel().tolist(), strict=True))
-    for first, second in ((rank[:-1], rank[1:]), (rank[1:], rank[:-1])):
-        pairs |= set(zip(first.ravel().tolist(), second.ravel().tolist(), strict=True))
+            sends[rank, np.roll(rank, -step, axis)] = True
+    pairs[rank[:-1], rank[1:]] = pairs[rank[1:], rank[:-1]] = True
     every = rank.size * (rank.size - 1)
-    return 100 * (1 - len(pairs | inside) / every), 100 * len(inside) / every
+    return 100 * (1 - float((pairs | inside).sum()) / every), 100 * float(inside.sum()) / every

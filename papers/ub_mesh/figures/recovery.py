@@ -49,11 +49,8 @@ def _ran(
 ) -> dict[Mode, list[NotificationReport]]:
     """Return reports of the failure of each link, by mode; `direct`: mode to run as direct notification."""
     modes: dict[Mode, Mode] = {"direct": direct, "flooding": "flooding"}
-    result: dict[Mode, list[NotificationReport]] = {}
-    for name, mode in modes.items():
-        of_plan = Notification(plan, mode, delays)
-        result[name] = [of_plan.fail([link]) for link in links]
-    return result
+    told = {name: Notification(plan, mode, delays) for name, mode in modes.items()}
+    return {name: [of_plan.fail([link]) for link in links] for name, of_plan in told.items()}
 
 
 def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], list[int]]:
@@ -141,11 +138,10 @@ def recovery_twice(note: Progress) -> Values:
     return result
 
 
-def recovery_pod(note: Progress, mode: Mode = "direct", every: int = 1) -> Values:
+def recovery_pod(note: Progress, mode: Mode = "direct") -> Values:
     """Compare direct notification with flooding after the failure of one link of each kind in a Pod.
 
-    `mode` is the mode to run as direct notification. `every` has no effect; a mutation shared with `recovery`
-    sets it.
+    `mode` is the mode to run as direct notification.
     """
     note("planning 1,024 NPUs", 0.0)
     fabric = build("ub-pod")

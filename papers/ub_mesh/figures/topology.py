@@ -130,11 +130,11 @@ def superpod(note: Progress, **parameters: Any) -> Values:
 def rack_alternatives(note: Progress, *, swapped: bool = False) -> Values:
     """Count the LRS and HRS of racks as 1D-FM-A, 1D-FM-B and Clos; `swapped` exchanges the racks."""
     racks = {"1d-fm-a": ub_rack_1dfm_a, "1d-fm-b": ub_rack_1dfm_b, "clos": ub_rack_clos}
-    names = list(racks)
+    builders = list(racks.values())
     result: dict[str, Measured | float] = {}
-    for number, name in enumerate(names):
-        note(f"a rack as {name}", number / len(names))
-        fabric = racks[names[(number + swapped) % len(names)]]()
+    for number, name in enumerate(racks):
+        note(f"a rack as {name}", number / len(racks))
+        fabric = builders[(number + swapped) % len(racks)]()
         check(fabric)
         words = f"an NPU uses {_used(fabric, NodeKind.NPU).value:g} lanes"
         for kind in (NodeKind.LRS, NodeKind.HRS):

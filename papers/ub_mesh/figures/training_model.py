@@ -54,18 +54,10 @@ def training_linearity(note: Progress, dcn: float = 1.0) -> Values:
     for done, name in enumerate(BASES):
         note(name, done / len(BASES))
         least[name] = min(percent(name, factor) for factor in (2, 4, 8, 16, 32))
-    return {
-        **{
-            name: Measured(percent(name, 64), detail=f"{least[name]:.3f} % up to 32 times")
-            for name in _LINEAR
-        },
-        "up-to-32": Measured(
-            min(least.values()), detail=", ".join(f"{name} {value:.3f} %" for name, value in least.items())
-        ),
+    each = ", ".join(f"{name} {value:.3f} %" for name, value in least.items())
+    return {"up-to-32": Measured(min(least.values()), detail=each)} | {
+        name: Measured(percent(name, 64), detail=f"{least[name]:.3f} % up to 32 times") for name in _LINEAR
     }
-
-
-_KINDS = ("allreduce", "ring", "all-gather", "all-to-all", "pairs")
 
 
 def training_model(note: Progress, latency: float | None = None) -> Values:
@@ -73,10 +65,10 @@ def training_model(note: Progress, latency: float | None = None) -> Values:
 
     `latency` is the model's latency of a stage in microseconds; None: fitted to the emulator.
     """
-    errors: dict[str, list[float]] = {kind: [] for kind in _KINDS}
+    errors: dict[str, list[float]] = {}
     for done, item in enumerate(compare(latency=latency)):
         note("emulating collectives", done / len(CASES))
-        errors[item.case.kind].append(item.error_percent)
+        errors.setdefault(item.case.kind, []).append(item.error_percent)
     return {
         kind: Measured(max(map(abs, some)), detail=f"{min(some):+.1f} to {max(some):+.1f} %")
         for kind, some in errors.items()
@@ -100,8 +92,6 @@ def training_bandwidth(note: Progress, lane_gbps: float = 100.0, traded: str = "
         lengths = study.span(span)
         for reading in READINGS:
             figures[f"{name}-{reading}"] = outcome.percent(reading, new, None, lengths, old) - 100
-        percents = {
-            count: outcome.percent("apart", variant, None, lengths) for count, variant in lanes.items()
-        }
-        figures[f"best-{name}"] = max(percents, key=percents.__getitem__)
+        rates = {outcome.percent("apart", variant, None, lengths): count for count, variant in lanes.items()}
+        figures[f"best-{name}"] = rates[max(rates)]
     return figures
