@@ -34,14 +34,7 @@ from controller.jobs.schedulers import levels_by_rank, link_usage
 from papers.claims import Measured, Progress, Values, over_seeds
 from papers.flow_level.rates import Floats
 
-__all__ = [
-    "AGGREGATION",
-    "drawn",
-    "reached",
-    "measure_compression",
-    "measure_paths",
-    "measure_steps",
-]
+__all__ = ["AGGREGATION", "drawn", "reached", "measure_compression", "measure_paths", "measure_steps"]
 
 AGGREGATION = 2
 

@@ -56,15 +56,9 @@ SEQUENCE = 2048
 # Size of a domain that holds all GPUs.
 IDEAL = 1 << 30
 
+_SOURCE = "public: Megatron-LM's model of 145.6 billion parameters"
 GPT_146B = Model(
-    "gpt-146b",
-    "GPT-146B",
-    80,
-    12288,
-    49152,
-    96,
-    96,
-    "public: Megatron-LM's model of 145.6 billion parameters",
+    "gpt-146b", "GPT-146B", layers=80, hidden=12288, ffn=49152, heads=96, kv_heads=96, source=_SOURCE
 )
 GPT_1T = MODELS["dense-1t"]
 

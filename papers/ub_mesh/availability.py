@@ -23,14 +23,7 @@ from papers.ub_mesh.networks import CLOS_LANES, Parts, clos, ub_mesh
 from papers.ub_mesh.structure import SUPERPOD, SuperPod
 from topologies.errors import RailyardError
 
-__all__ = [
-    "Rates",
-    "availability",
-    "failures_a_year",
-    "figures",
-    "fit_rates",
-    "mtbf_hours",
-]
+__all__ = ["Rates", "availability", "failures_a_year", "figures", "fit_rates", "mtbf_hours"]
 
 HOURS_A_YEAR = 365 * 24
 LANES_PER_LINK = 4

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from controller.jobs import (
     Job,
     JobProfile,
@@ -21,8 +23,6 @@ from papers.crux.pair import contention, fitted_share
 
 def measure_intensity(note: Progress, draws: int = 20, rate: float = 1.0, iterations: int = 1000) -> Values:
     """Measure intensity on cases solved by hand, and compare transmitted intensity with work (Theorem 1)."""
-    import numpy as np
-
     note("cases by hand", 0.0)
     job = Job("a", 16, 4.0, np.array([3.0, 1.0]), np.array([[[0, -1], [1, -1]], [[0, 2], [1, 2]]]))
     together, apart = np.array([0, 0]), np.array([0, 1])
@@ -63,8 +63,6 @@ def measure_priority(note: Progress, draws: int = 30, sends: float = 2.0, more: 
         sends: seconds of sending of the longer job of the first example.
         more: factor of the NPUs or the work of the job that k should not favour.
     """
-    import numpy as np
-
     note("the paper's examples", 0.0)
     longer, shorter = JobProfile(2.0, {0: sends}), JobProfile(1.0, {0: 1.0})
     path = np.zeros((1, 1, 1), np.int64)

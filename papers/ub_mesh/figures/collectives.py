@@ -7,6 +7,8 @@ unit of time is D/B, the size of the array divided by the rate of a link.
 
 from __future__ import annotations
 
+from math import prod
+
 from emulation.traffic.collectives import (
     arcs_of,
     balanced,
@@ -118,8 +120,6 @@ def allreduce_balance(note: Progress, *, single: bool = False) -> Values:
 
     The array is shared among orders of dimensions; with `single`, the first order has the whole array.
     """
-    from math import prod
-
     result: dict[str, Measured] = {}
     for name, dims in (("rack", (8, 8)), ("pod", (8, 8, 4, 4))):
         note(f"solving for {dims}", 0.0)
