@@ -108,8 +108,8 @@ def four_allreduces(note: Progress, kind: str = "search") -> Values:
     """Measure, flow by flow, how much longer four AllReduces take over other connections than `kind`."""
     note("512 GPUs, flow by flow", 0.0)
     times = steps(Workload(), _SEEDS)
-    gains = {name: over_seeds(100 * (slow / times[kind] - 1)) for name, slow in times.items()}
-    return {"least": over_seeds(times[kind]), **gains}
+    gains = {name: over_seeds((100 * (slow / times[kind] - 1)).tolist()) for name, slow in times.items()}
+    return {"least": over_seeds(times[kind].tolist()), **gains}
 
 
 def four_allreduces_packets(note: Progress) -> Values:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations
+from typing import Any
 
 from controller import make_plan
 from controller.path_probing import PathProbe
@@ -17,10 +18,10 @@ from topologies.model.checks import check, lane_audit
 from topologies.model.places import plane_of
 
 # The paper's Pod of 15,360 GPUs.
-_FULL = {"segments": 15, "hosts": 128, "rails": 8, "backup": 8, "aggs": 60, "cores": 8}
+_FULL: Mapping[str, Any] = {"segments": 15, "hosts": 128, "rails": 8, "backup": 8, "aggs": 60, "cores": 8}
 
 
-def sizes(note: Progress, **shape: int) -> Values:
+def sizes(note: Progress, **shape: Any) -> Values:
     """Build HPN's fabric at full size, or with other values of `hpn`; count its nodes, ports and lanes."""
     note("building 15,360 GPUs", 0.0)
     fabric = hpn(**{**_FULL, **shape})

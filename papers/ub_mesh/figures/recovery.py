@@ -48,8 +48,10 @@ def _ran(
     plan: Plan, links: Sequence[str], delays: Delays, direct: Mode = "direct"
 ) -> dict[Mode, list[NotificationReport]]:
     """Return reports of the failure of each link, by mode; `direct`: mode to run as direct notification."""
-    modes: dict[Mode, Mode] = {"direct": direct, "flooding": "flooding"}
-    told = {name: Notification(plan, mode, delays) for name, mode in modes.items()}
+    told: dict[Mode, Notification] = {
+        "direct": Notification(plan, direct, delays),
+        "flooding": Notification(plan, "flooding", delays),
+    }
     return {name: [of_plan.fail([link]) for link in links] for name, of_plan in told.items()}
 
 
