@@ -10,6 +10,7 @@ from html import escape
 from harness.report.charts import Charts
 from harness.report.fidelity import verdict
 from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg
+from harness.report.figures.plot import SHEET_STYLE
 from harness.run.observation.variant_run import VariantRun, busy_share
 from harness.scenario.schema import Scenario
 from topologies import Fabric
@@ -17,11 +18,7 @@ from topologies import Fabric
 __all__ = ["link_use", "picture_svg"]
 
 # CSS of the sheet, which measures 1180 by 610, or 1180 by 642 with a line for the verdict on the times.
-SHEET_STYLE = """
-svg { color: #1c2127; --page: #fff; }
-@media (prefers-color-scheme: dark) { svg { color: #e4e8ec; --page: #14181c; } }
-.sheet { fill: #fff; fill: var(--page, #fff); }
-.head { font: 600 15px system-ui, sans-serif; fill: currentColor; }
+_STYLE = f"""{SHEET_STYLE}.head {{ font: 600 15px system-ui, sans-serif; fill: currentColor; }}
 """
 
 
@@ -39,7 +36,7 @@ def picture_svg(
     spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     parts = [
         f'<svg {spaces} viewBox="0 0 1180 {height}">',
-        f"<style>{SHEET_STYLE}{FABRIC_STYLE}</style>",
+        f"<style>{_STYLE}{FABRIC_STYLE}</style>",
         f'<rect class="sheet" width="1180" height="{height}" rx="10"/>',
         f'<text class="head" x="24" y="34">{escape(shown.label)}: busy share of each link</text>',
         _placed(link_use(fabric, runs, shown.name), 14, 44, 520, 550),

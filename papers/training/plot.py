@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from harness.report.figures.plot import DASHES, INK, MARKS, colour, plain, svg_of
+from harness.report.figures.plot import DASHES, INK, MARKS, colour, on_sheet, plain, svg_of
 from papers.training.study import READINGS, Outcome, PaperValue
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def plot_svg(outcome: Outcome) -> str:
     )
     figure.suptitle(study.title or study.name, x=0.06, ha="left", color=INK)
     figure.tight_layout(rect=(0, 0.03 + 0.035 * (len(handles) // 4 + 1), 1, 1))
-    return svg_of(figure, study.name)
+    return on_sheet(svg_of(figure, study.name))
 
 
 def _by_model(axes: Axes, outcome: Outcome, reading: str, index: int, name: str) -> list[float]:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from harness.errors import ScenarioError
 from harness.output import OutputFolder
+from harness.report.figures.plot import on_sheet
 from harness.run.estimated_memory import check_processes
 from harness.scenario.study import Study as Axes
 from harness.sweeps.cases import KEPT, kind_in_words
@@ -125,7 +126,7 @@ class Study:
 
     def _write(self, target: OutputFolder) -> None:
         target.write("sweep.json", summary_json(self.plan, self.results))
-        target.write("sweep.svg", self.plot().svg)
+        target.write("sweep.svg", on_sheet(self.plot().svg))
         target.write("report.html", self.report())
 
     def __repr__(self) -> str:

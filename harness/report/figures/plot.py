@@ -22,11 +22,13 @@ __all__ = [
     "DASHES",
     "INK",
     "MARKS",
+    "SHEET_STYLE",
     "bar_panels",
     "bare_rows",
     "colour",
     "legend_below",
     "new_figure",
+    "on_sheet",
     "plain",
     "svg_of",
     "write_beside",
@@ -38,6 +40,13 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (1, 3)))
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
 INK = "#010203"  # Placeholder that svg_of replaces by currentColor.
+
+# CSS of an SVG in a file of its own: text and page, in light and dark colours.
+SHEET_STYLE = """
+svg { color: #1c2127; --page: #fff; }
+@media (prefers-color-scheme: dark) { svg { color: #e4e8ec; --page: #14181c; } }
+.sheet { fill: #fff; fill: var(--page, #fff); }
+"""
 
 
 def colour(index: int) -> str:
@@ -165,3 +174,9 @@ def svg_of(figure: Figure, salt: str) -> str:
         r' id="(?:figure|axes|patch|text|line2d|matplotlib\.axis|xtick|ytick|legend)_\d+"', "", text
     )
     return text.replace(INK, "currentColor").strip()
+
+
+def on_sheet(svg: str) -> str:
+    """Return a figure of `svg_of` for a file of its own: on a sheet, as no page decides on its colours."""
+    sheet = f'<style>{SHEET_STYLE}</style><rect class="sheet" width="100%" height="100%"/>'
+    return re.sub(r"^<svg [^>]*>", lambda start: start[0] + sheet, svg, count=1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
+from harness.report.figures.plot import on_sheet
 from harness.sweeps.axes import in_words
 from harness.sweeps.cases import KEPT, kind_in_words
 from harness.sweeps.comparisons import Comparison, compare_variants
@@ -71,7 +72,7 @@ def print_study(
     title = plan.scenario.title or plan.scenario.name
     written = [
         folder.write("sweep.json", summary_json(plan, results, allow_stopped=allow_stopped)),
-        folder.write("sweep.svg", distributions(records, axes) + "\n"),
+        folder.write("sweep.svg", on_sheet(distributions(records, axes)) + "\n"),
         folder.write("report.html", study_html(title, "; ".join(about), records, axes, command, compared)),
     ]
     _print_groups(console, grouped(records, axes), axes, shown_metrics(records))

@@ -4,6 +4,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -81,7 +82,8 @@ def test_the_verb_writes_and_prints(railyard: Railyard, write: Write, tmp_path: 
     assert result["paper"][0]["percent"] == 95
     assert set(result["percent_of_baseline"]["apart"]["mesh"]["llama2-70b"]) == {"8K", "16K"}
     assert len(result["best"]) == 2 * 2 * 1 * 2
-    assert (tmp_path / "to" / "plot.svg").read_text().startswith("<svg")
+    root = ET.fromstring((tmp_path / "to" / "plot.svg").read_text())
+    assert root.find("{*}rect[@class='sheet']") is not None  # a file of its own has a background
 
 
 def test_a_bad_file_makes_exit_code_2(railyard: Railyard, write: Write, tmp_path: Path):
