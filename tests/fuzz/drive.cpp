@@ -88,10 +88,10 @@ std::vector<std::uint64_t> Drive::value(unsigned bits, Slot slot) {
     return out;
 }
 
-std::vector<MatchValue> Drive::match(const TableSpec& table) {
-    std::vector<MatchValue> out;
+std::vector<tables::MatchValue> Drive::match(const TableSpec& table) {
+    std::vector<tables::MatchValue> out;
     for (const Key& key : table.keys) {
-        MatchValue m{value(key.bits, key.slot), {}, 0};
+        tables::MatchValue m{value(key.bits, key.slot), {}, 0};
         if (key.kind == MatchKind::Ternary || key.kind == MatchKind::Range)
             m.extra = value(key.bits, kNoSlot);
         if (key.kind == MatchKind::Lpm)
@@ -119,16 +119,16 @@ std::vector<std::uint64_t> Drive::parameters(Index<Action> action) {
 void Drive::entry() {
     if (switch_.table_count() == 0) return;
     const std::size_t number = below(switch_.table_count());
-    Table& table = switch_.table(number);
+    tables::Table& table = switch_.table(number);
     const TableSpec& spec = table.spec();
-    EntrySpec entry;
+    tables::EntrySpec entry;
     entry.match = match(spec);
-    entry.priority = EntryPriority(in_.ConsumeIntegralInRange<int>(-1, 6));
+    entry.priority = tables::EntryPriority(in_.ConsumeIntegralInRange<int>(-1, 6));
     auto& entered = entered_[number];
     if (!entered.empty() && in_.ConsumeBool())
         std::tie(entry.match, entry.priority) = entered[below(entered.size())];
     if (spec.profile) {
-        entry.target = in_.ConsumeBool() ? Target::Member : Target::Group;
+        entry.target = in_.ConsumeBool() ? tables::Target::Member : tables::Target::Group;
         entry.parameters = {in_.ConsumeIntegralInRange<std::uint64_t>(0, 4)};
     } else if (!spec.actions.empty()) {
         entry.action = spec.actions[below(spec.actions.size())];
@@ -143,14 +143,14 @@ void Drive::entry() {
             require(table.size() == before);
             break;
         case 1: {
-            const bool erased = table.erase(entry.match, entry.priority) == Status::Ok;
+            const bool erased = table.erase(entry.match, entry.priority) == tables::Status::Ok;
             require(table.size() == before - (erased ? 1 : 0));
             break;
         }
         case 2: std::ignore = table.set_default(entry.action, entry.parameters); break;
         case 3: table.reset_default(); break;
         default:
-            if (table.insert(entry) != Status::Ok) break;
+            if (table.insert(entry) != tables::Status::Ok) break;
             require(table.size() == before + 1 && table.get(entry.match, entry.priority).has_value());
             entered.emplace_back(entry.match, entry.priority);
     }
@@ -158,7 +158,7 @@ void Drive::entry() {
 
 void Drive::profile() {
     if (program().profiles.empty()) return;
-    Profile& profile = switch_.profile(below(program().profiles.size()));
+    tables::Profile& profile = switch_.profile(below(program().profiles.size()));
     const auto id = in_.ConsumeIntegralInRange<std::int64_t>(0, 4);
     const auto& actions = profile.spec().actions;
     const Index<Action> action = actions.empty() ? Index<Action>(in_.ConsumeIntegral<std::uint16_t>())
@@ -170,7 +170,7 @@ void Drive::profile() {
         case 3: std::ignore = profile.erase(id); break;
         case 4: std::ignore = profile.erase_group(id); break;
         default: {
-            Profile::GroupMembers members(below(6));
+            tables::Profile::GroupMembers members(below(6));
             for (auto& [member, weight] : members) {
                 member = in_.ConsumeIntegralInRange<std::int64_t>(0, 4);
                 weight = in_.ConsumeProbability<float>() < 0.9F ? in_.ConsumeIntegralInRange(0, 5)
@@ -181,9 +181,9 @@ void Drive::profile() {
     }
 }
 
-std::optional<MeterConfig> Drive::meter() {
+std::optional<tables::MeterConfig> Drive::meter() {
     if (in_.ConsumeProbability<float>() < 0.2F) return std::nullopt;
-    MeterConfig config;
+    tables::MeterConfig config;
     for (std::int64_t* v :
          {&config.committed_rate, &config.committed_burst, &config.peak_rate, &config.peak_burst})
         *v = in_.ConsumeProbability<float>() < 0.1F
@@ -218,7 +218,7 @@ void Drive::state() {
         switch_.set_value_set(at, members);
     } else if (switch_.table_count() > 0) {
         const std::size_t at = below(switch_.table_count());
-        Table& table = switch_.table(at);
+        tables::Table& table = switch_.table(at);
         if (entered_[at].empty()) return;
         const auto& [match, priority] = entered_[at][below(entered_[at].size())];
         std::ignore = table.set_meter(match, priority, meter(), now_);
@@ -259,10 +259,10 @@ void Drive::look() {
     static_cast<void>(switch_.next_ageing());
     switch_.take_revived();
     for (std::size_t at = 0; at < switch_.table_count(); ++at) {
-        Table& table = switch_.table(at);
+        tables::Table& table = switch_.table(at);
         const auto entries = table.entries();
         require(entries.size() == table.size());
-        for (const EntrySpec& e : entries) {
+        for (const tables::EntrySpec& e : entries) {
             const auto found = table.get(e.match, e.priority);
             require(found && found->action == e.action && found->parameters == e.parameters);
             std::ignore = table.counters(e.match, e.priority);

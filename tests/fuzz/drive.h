@@ -37,9 +37,9 @@ class Drive {
     std::size_t below(std::size_t count) { return in_.ConsumeIntegralInRange<std::size_t>(0, count - 1); }
     Port port();
     std::vector<std::uint64_t> value(unsigned bits, Slot slot);
-    std::vector<MatchValue> match(const TableSpec& table);
+    std::vector<tables::MatchValue> match(const TableSpec& table);
     std::vector<std::uint64_t> parameters(Index<Action> action);
-    std::optional<MeterConfig> meter();
+    std::optional<tables::MeterConfig> meter();
     std::vector<Replica> replicas();
 
     FuzzedDataProvider& in_;
@@ -50,7 +50,7 @@ class Drive {
     Time now_{};
     GuidedFrame last_;
     std::vector<Output> waiting_;  // between ingress and egress
-    std::vector<std::vector<std::pair<std::vector<MatchValue>, EntryPriority>>>
+    std::vector<std::vector<std::pair<std::vector<tables::MatchValue>, tables::EntryPriority>>>
         entered_;  // by table: matches and priorities
     std::uint64_t logged_ = 0;
     char read_ = 0;

@@ -59,7 +59,8 @@ class Loader {
     void pipeline(const Json& node, Place& start);
     TableSpec table(const Json& node, const std::string& where);
     [[nodiscard]] Key key(const Json& node, const std::string& where) const;
-    [[nodiscard]] EntrySpec entry(const TableSpec& table, const Json& node, const std::string& where) const;
+    [[nodiscard]] tables::EntrySpec entry(const TableSpec& table, const Json& node,
+                                          const std::string& where) const;
     [[nodiscard]] Index<Action> action(const Json& id, const std::string& where) const;
     [[nodiscard]] std::vector<std::uint64_t> action_data(Index<Action> action, const Json& data,
                                                          const std::string& where) const;

@@ -45,7 +45,7 @@ void Loader::arrays() {
     std::uint64_t bytes = 0;
     for (const ArraySpec& a : p_.counters) bytes += 2 * sizeof(std::uint64_t) * a.size;
     for (const ArraySpec& a : p_.registers) bytes += sizeof(std::uint64_t) * limbs(a.bits) * a.size;
-    for (const MeterSpec& m : p_.meters) bytes += sizeof(Meter) * m.size;
+    for (const MeterSpec& m : p_.meters) bytes += sizeof(tables::Meter) * m.size;
     if (bytes > kMostBytes)
         throw ProgramError("program: its counters, registers and meters would take " + std::to_string(bytes) +
                            " bytes of every switch; the engine gives " + std::to_string(kMostBytes));

@@ -312,8 +312,8 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
     t.const_entries = !t.entries.empty();
     // Reverse the priorities: in the JSON the smallest number has precedence, in P4Runtime the largest.
     std::int32_t last = 0;
-    for (const EntrySpec& e : t.entries) last = std::max(last, e.priority.value());
-    for (EntrySpec& e : t.entries) e.priority = EntryPriority(last + 1 - e.priority.value());
+    for (const tables::EntrySpec& e : t.entries) last = std::max(last, e.priority.value());
+    for (tables::EntrySpec& e : t.entries) e.priority = tables::EntryPriority(last + 1 - e.priority.value());
     return t;
 }
 
@@ -342,13 +342,13 @@ Key Loader::key(const Json& node, const std::string& where) const {
     return key;
 }
 
-EntrySpec Loader::entry(const TableSpec& t, const Json& node, const std::string& where) const {
-    EntrySpec e;
+tables::EntrySpec Loader::entry(const TableSpec& t, const Json& node, const std::string& where) const {
+    tables::EntrySpec e;
     const Json &match = list(node, "match_key", where), &action_entry = member(node, "action_entry", where);
     if (match.size() != t.keys.size())
         throw ProgramError(where + ": an entry has " + std::to_string(match.size()) + " keys");
     for (std::size_t i = 0; i < match.size(); ++i) {
-        MatchValue m;
+        tables::MatchValue m;
         const Key& k = t.keys[i];
         if (k.kind == MatchKind::Range) {
             m.value = hex_limbs(member(match[i], "start", where), k.bits, where);
@@ -369,7 +369,7 @@ EntrySpec Loader::entry(const TableSpec& t, const Json& node, const std::string&
     }
     e.action = action(member(action_entry, "action_id", where), where);
     e.parameters = action_data(e.action, member(action_entry, "action_data", where), where);
-    e.priority = EntryPriority(node.contains("priority") ? number(node, "priority", where) : 0);
+    e.priority = tables::EntryPriority(node.contains("priority") ? number(node, "priority", where) : 0);
     return e;
 }
 

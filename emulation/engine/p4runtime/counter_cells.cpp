@@ -42,10 +42,11 @@ class ShortMessage {
 
 }  // namespace
 
-std::string counter_response(std::uint32_t counter_id, std::size_t first, std::span<const Count> cells) {
+std::string counter_response(std::uint32_t counter_id, std::size_t first,
+                             std::span<const tables::Count> cells) {
     std::string out;
     out.reserve(cells.size() * 24);
-    for (const Count& count : cells) {
+    for (const tables::Count& count : cells) {
         ShortMessage index, data, entry, entity, response;
         index.number(kIndexOfIndex, first++);
         data.number(kByteCount, count.bytes.value());

@@ -13,6 +13,7 @@ namespace railyard::p4runtime {
 
 // Return a serialised ReadResponse with a CounterEntry for each cell, byte for byte as protocol buffers write
 // it. `first`: index of the first cell.
-std::string counter_response(std::uint32_t counter_id, std::size_t first, std::span<const Count> cells);
+std::string counter_response(std::uint32_t counter_id, std::size_t first,
+                             std::span<const tables::Count> cells);
 
 }  // namespace railyard::p4runtime

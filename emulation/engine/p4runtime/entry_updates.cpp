@@ -112,10 +112,10 @@ void ones(unsigned bits, unsigned from, std::vector<std::uint64_t>& out) {
 
 // Convert a bytestring to limbs; return false if it is empty or needs more than `bits` bits.
 bool to_number(std::string_view bytes, unsigned bits, std::vector<std::uint64_t>& out) {
-    return !bytes.empty() && to_limbs(bytes, bits, out);
+    return !bytes.empty() && tables::to_limbs(bytes, bits, out);
 }
 
-bool decode_lpm(std::string_view message, unsigned bits, MatchValue& out) {
+bool decode_lpm(std::string_view message, unsigned bits, tables::MatchValue& out) {
     std::uint64_t prefix = 0;
     std::string_view value;
     if (!number_and_bytes(message, field_match::kExtra, prefix, field_match::kValue, value)) return false;
@@ -127,13 +127,13 @@ bool decode_lpm(std::string_view message, unsigned bits, MatchValue& out) {
     return exact;
 }
 
-bool decode_ternary(std::string_view message, unsigned bits, MatchValue& out) {
+bool decode_ternary(std::string_view message, unsigned bits, tables::MatchValue& out) {
     std::string_view value, mask;
     return two_bytestrings(message, value, mask) && to_number(value, bits, out.value) &&
            to_number(mask, bits, out.extra) && !is_zero(out.extra) && is_within(out.value, out.extra);
 }
 
-bool decode_range(std::string_view message, unsigned bits, MatchValue& out) {
+bool decode_range(std::string_view message, unsigned bits, tables::MatchValue& out) {
     std::string_view low, high;
     if (!two_bytestrings(message, low, high) || !to_number(low, bits, out.value) ||
         !to_number(high, bits, out.extra))
@@ -147,7 +147,7 @@ bool decode_range(std::string_view message, unsigned bits, MatchValue& out) {
 }
 
 // Set the match of an omitted field, which matches everything.
-void set_wildcard(const MatchFieldLayout& field, MatchValue& out) {
+void set_wildcard(const MatchFieldLayout& field, tables::MatchValue& out) {
     out.value.assign(limbs(field.bits), 0);
     out.prefix = 0;
     if (field.kind == MatchKind::Range) ones(field.bits, 0, out.extra);
@@ -188,12 +188,12 @@ bool EntryUpdates::apply(Switch& to, const EntryLayouts& layouts, std::size_t mo
 }
 
 bool EntryUpdates::carry_out(Switch& to) {
-    Table& table = to.table(layout_->table);
+    tables::Table& table = to.table(layout_->table);
     if (table.constant()) return false;
     switch (type_) {
-        case update::kInsert: return table.insert(entry_) == Status::Ok;
-        case update::kModify: return table.modify(entry_) == Status::Ok;
-        default: return table.erase(entry_.match, entry_.priority) == Status::Ok;
+        case update::kInsert: return table.insert(entry_) == tables::Status::Ok;
+        case update::kModify: return table.modify(entry_) == tables::Status::Ok;
+        default: return table.erase(entry_.match, entry_.priority) == tables::Status::Ok;
     }
 }
 
@@ -225,14 +225,14 @@ bool EntryUpdates::read_like(const Known& known, std::string_view message) {
         else entry_.parameters[at - fields] = value;
     });
     if (!like) return false;
-    for (MatchValue& match : entry_.match) {
+    for (tables::MatchValue& match : entry_.match) {
         match.extra.clear();
         match.prefix = 0;
     }
     type_ = known.type;
     has_action_ = known.has_action;
     entry_.priority = known.priority;
-    entry_.target = Target::Action;
+    entry_.target = tables::Target::Action;
     entry_.action = known.action;
     return true;
 }
@@ -295,7 +295,7 @@ bool EntryUpdates::decode(const EntryLayouts& layouts, std::string_view message)
         } else if (field.number == table_entry::kPriority && !field.is_bytes && !has_priority) {
             if (field.value > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
                 return false;
-            entry_.priority = EntryPriority(field.value);
+            entry_.priority = tables::EntryPriority(field.value);
             has_priority = true;
         } else {
             return false;
@@ -307,7 +307,7 @@ bool EntryUpdates::decode(const EntryLayouts& layouts, std::string_view message)
 // Fill in omitted match fields; return false if an exact field is missing or the priority does not suit the
 // table.
 bool EntryUpdates::complete() {
-    if (layout_->ordered != (entry_.priority > EntryPriority(0))) return false;
+    if (layout_->ordered != (entry_.priority > tables::EntryPriority(0))) return false;
     for (std::size_t i = 0; i < given_.size(); ++i) {
         if (given_[i]) continue;
         if (layout_->fields[i].kind == MatchKind::Exact) return false;
@@ -327,7 +327,7 @@ bool EntryUpdates::decode_match(std::string_view message) {
     if (at == layout_->fields.size() || given_[at]) return false;
     given_[at] = true;
     const MatchFieldLayout& field = layout_->fields[at];
-    MatchValue& out = entry_.match[at];
+    tables::MatchValue& out = entry_.match[at];
     out.extra.clear();
     out.prefix = 0;
     std::string_view value;
@@ -364,7 +364,7 @@ bool EntryUpdates::decode_action(std::string_view message) {
     for (const ActionLayout& known : layout_->actions)
         if (known.id == field.value) chosen = &known;
     if (chosen == nullptr) return false;
-    entry_.target = Target::Action;
+    entry_.target = tables::Target::Action;
     entry_.action = chosen->action;
     entry_.parameters.clear();
     // Require the parameters in the order of the program; the server handles other orders.

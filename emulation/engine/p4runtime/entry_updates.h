@@ -91,7 +91,7 @@ class EntryUpdates {
         std::uint64_t type = 0;
         const EntryLayout* layout = nullptr;
         Index<Action> action;
-        EntryPriority priority;
+        tables::EntryPriority priority;
         bool has_action = false;
         std::size_t parameters = 0;
     };
@@ -120,7 +120,7 @@ class EntryUpdates {
     // The update read last; its vectors keep their memory from update to update.
     std::uint64_t type_ = 0;
     const EntryLayout* layout_ = nullptr;
-    EntrySpec entry_;
+    tables::EntrySpec entry_;
     std::vector<bool> given_;  // by match field: true if the entry has the field
     bool has_action_ = false;
     std::vector<std::uint64_t> number_;

@@ -127,11 +127,11 @@ class LockedSwitch {
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits);
 const char* kind_name(MatchKind kind);
 // Convert the keys of a table entry; return false if their number or a width is wrong.
-bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValue>& out);
+bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<tables::MatchValue>& out);
 // Convert the parameters of the action with this index; return false if their number or a width is wrong.
 bool to_parameters(const Program& program, int action, const nb::list& values,
                    std::vector<std::uint64_t>& out);
-nb::list match_of(const TableSpec& spec, const EntrySpec& entry);
+nb::list match_of(const TableSpec& spec, const tables::EntrySpec& entry);
 
 // Move a value to the heap; return its address, and the capsule that owns it.
 template <typename T>

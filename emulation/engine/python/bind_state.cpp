@@ -14,12 +14,12 @@ namespace {
 
 using Config = std::optional<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>>;
 
-std::optional<MeterConfig> to_config(const Config& c) {
+std::optional<tables::MeterConfig> to_config(const Config& c) {
     if (!c) return std::nullopt;
-    return MeterConfig{std::get<0>(*c), std::get<1>(*c), std::get<2>(*c), std::get<3>(*c)};
+    return tables::MeterConfig{std::get<0>(*c), std::get<1>(*c), std::get<2>(*c), std::get<3>(*c)};
 }
 
-Config from_config(const std::optional<MeterConfig>& c) {
+Config from_config(const std::optional<tables::MeterConfig>& c) {
     if (!c) return std::nullopt;
     return std::tuple{c->committed_rate, c->committed_burst, c->peak_rate, c->peak_burst};
 }
@@ -42,7 +42,7 @@ void bind_counters(nb::class_<SwitchSet>& c) {
          "counter_read",
          [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i) {
              const LockedSwitch s(n, sw);
-             const Count count = s->counter(at).get(i);
+             const tables::Count count = s->counter(at).get(i);
              return std::pair(count.packets, count.bytes);
          },
          nb::sig("def counter_read(self, switch: int, counter: int, index: int, /) -> tuple[int, int]"))
@@ -51,7 +51,7 @@ void bind_counters(nb::class_<SwitchSet>& c) {
             [](SwitchSet& n, Index<Switch> sw, std::size_t at) {
                 const LockedSwitch s(n, sw);
                 nb::list out;
-                for (const Count& count : s->counter(at).read(0, s->counter(at).size()))
+                for (const tables::Count& count : s->counter(at).read(0, s->counter(at).size()))
                     out.append(nb::make_tuple(count.packets, count.bytes));
                 return out;
             },
@@ -79,11 +79,12 @@ void bind_counters(nb::class_<SwitchSet>& c) {
                     "int, /) -> None"))
         .def(
             "direct_counter_write",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
-               std::uint64_t packets, CountedBytes bytes) {
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+               tables::EntryPriority priority, std::uint64_t packets, CountedBytes bytes) {
                 const LockedSwitch s(n, sw);
-                std::vector<MatchValue> match;
-                if (!to_match(s->table(t).spec(), keys, match)) return static_cast<int>(Status::Invalid);
+                std::vector<tables::MatchValue> match;
+                if (!to_match(s->table(t).spec(), keys, match))
+                    return static_cast<int>(tables::Status::Invalid);
                 return static_cast<int>(s->table(t).set_counters(match, priority, {packets, bytes}));
             },
             nb::sig("def direct_counter_write(self, switch: int, table: int, keys: list[Key], priority: int, "
@@ -108,11 +109,12 @@ void bind_meters(nb::class_<SwitchSet>& c) {
             nb::sig("def meter_read(self, switch: int, meter: int, index: int, /) -> MeterConfig | None"))
         .def(
             "direct_meter_write",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
-               const Config& config) {
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+               tables::EntryPriority priority, const Config& config) {
                 const LockedSwitch s(n, sw);
-                std::vector<MatchValue> match;
-                if (!to_match(s->table(t).spec(), keys, match)) return static_cast<int>(Status::Invalid);
+                std::vector<tables::MatchValue> match;
+                if (!to_match(s->table(t).spec(), keys, match))
+                    return static_cast<int>(tables::Status::Invalid);
                 return static_cast<int>(s->table(t).set_meter(match, priority, to_config(config), n.now()));
             },
             nb::arg("switch"), nb::arg("table"), nb::arg("keys"), nb::arg("priority"),
@@ -122,9 +124,9 @@ void bind_meters(nb::class_<SwitchSet>& c) {
         .def(
             "direct_meter_read",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
-               EntryPriority priority) -> Config {
+               tables::EntryPriority priority) -> Config {
                 const LockedSwitch s(n, sw);
-                std::vector<MatchValue> match;
+                std::vector<tables::MatchValue> match;
                 if (!to_match(s->table(t).spec(), keys, match)) return std::nullopt;
                 return from_config(s->table(t).meter_config(match, priority));
             },
@@ -163,7 +165,7 @@ void bind_registers(nb::class_<SwitchSet>& c) {
             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i, const nb::bytes& value) {
                 const LockedSwitch s(n, sw);
                 std::vector<std::uint64_t> words;
-                if (!to_limbs(view(value), s.program().registers.at(at).bits, words))
+                if (!tables::to_limbs(view(value), s.program().registers.at(at).bits, words))
                     throw std::invalid_argument("a register value of " + std::to_string(value.size()) +
                                                 " bytes is wider than the register; give at most " +
                                                 std::to_string(s.program().registers.at(at).bits) + " bits");

@@ -11,14 +11,14 @@ nb::bytes from_limbs(const std::uint64_t* value, unsigned bits) {
     return to_bytes(out);
 }
 
-bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValue>& out) {
+bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<tables::MatchValue>& out) {
     if (keys.size() != spec.keys.size()) return false;
     out.resize(spec.keys.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
         const nb::tuple key = nb::cast<nb::tuple>(keys[i]);
         if (key.size() != 3 ||
-            !to_limbs(view(nb::cast<nb::bytes>(key[0])), spec.keys[i].bits, out[i].value) ||
-            !to_limbs(view(nb::cast<nb::bytes>(key[1])), spec.keys[i].bits, out[i].extra))
+            !tables::to_limbs(view(nb::cast<nb::bytes>(key[0])), spec.keys[i].bits, out[i].value) ||
+            !tables::to_limbs(view(nb::cast<nb::bytes>(key[1])), spec.keys[i].bits, out[i].extra))
             return false;
         out[i].prefix = nb::cast<int>(key[2]);
     }
@@ -32,16 +32,17 @@ bool to_parameters(const Program& program, int action, const nb::list& values,
     if (values.size() != a.parameters.size()) return false;
     std::vector<std::uint64_t> value;
     for (std::size_t i = 0; i < a.parameters.size(); ++i) {
-        if (!to_limbs(view(nb::cast<nb::bytes>(values[i])), a.parameters[i].bits, value)) return false;
+        if (!tables::to_limbs(view(nb::cast<nb::bytes>(values[i])), a.parameters[i].bits, value))
+            return false;
         out.insert(out.end(), value.begin(), value.end());
     }
     return true;
 }
 
-nb::list match_of(const TableSpec& spec, const EntrySpec& entry) {
+nb::list match_of(const TableSpec& spec, const tables::EntrySpec& entry) {
     nb::list keys;
     for (std::size_t i = 0; i < entry.match.size(); ++i) {
-        const MatchValue& m = entry.match[i];
+        const tables::MatchValue& m = entry.match[i];
         const Key& k = spec.keys[i];
         const bool own_extra = k.kind == MatchKind::Ternary || k.kind == MatchKind::Range;
         keys.append(nb::make_tuple(from_limbs(m.value.data(), k.bits),
@@ -59,30 +60,30 @@ Index<Action> to_action(int number) { return Index<Action>(static_cast<std::size
 // their number is wrong.
 template <typename Do>
 int with_match(const LockedSwitch& s, std::size_t table, const nb::list& keys, const Do& apply) {
-    Table& t = s->table(table);
-    std::vector<MatchValue> match;
-    if (!to_match(t.spec(), keys, match)) return static_cast<int>(Status::Invalid);
+    tables::Table& t = s->table(table);
+    std::vector<tables::MatchValue> match;
+    if (!to_match(t.spec(), keys, match)) return static_cast<int>(tables::Status::Invalid);
     return static_cast<int>(apply(t, match));
 }
 
-int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, EntryPriority priority, int action,
-          const nb::list& params, bool insert) {
-    if (s->table(table).constant()) return static_cast<int>(Status::Constant);
-    EntrySpec entry;
+int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, tables::EntryPriority priority,
+          int action, const nb::list& params, bool insert) {
+    if (s->table(table).constant()) return static_cast<int>(tables::Status::Constant);
+    tables::EntrySpec entry;
     entry.priority = priority;
     if (!to_parameters(s.program(), action, params, entry.parameters))
-        return static_cast<int>(Status::Invalid);
+        return static_cast<int>(tables::Status::Invalid);
     entry.action = to_action(action);
-    return with_match(s, table, keys, [&](Table& t, std::vector<MatchValue>& match) {
+    return with_match(s, table, keys, [&](tables::Table& t, std::vector<tables::MatchValue>& match) {
         entry.match = std::move(match);
         return insert ? t.insert(entry) : t.modify(entry);
     });
 }
 
 // Return the parameters of an entry's action, or the id of its member or group.
-nb::list parameters_of(const Program& program, const EntrySpec& entry) {
+nb::list parameters_of(const Program& program, const tables::EntrySpec& entry) {
     nb::list out;
-    if (entry.target != Target::Action) out.append(from_limbs(entry.parameters.data(), 64));
+    if (entry.target != tables::Target::Action) out.append(from_limbs(entry.parameters.data(), 64));
     if (!entry.action) return out;
     std::size_t at = 0;
     for (const Parameter& p : program.actions[entry.action].parameters) {
@@ -92,18 +93,18 @@ nb::list parameters_of(const Program& program, const EntrySpec& entry) {
     return out;
 }
 
-nb::tuple entry_of(const Program& program, const Table& table, const EntrySpec& entry) {
+nb::tuple entry_of(const Program& program, const tables::Table& table, const tables::EntrySpec& entry) {
     const auto [packets, bytes] = table.counters(entry.match, entry.priority);
-    const int action = entry.target == Target::Member  ? -1
-                       : entry.target == Target::Group ? -2
-                                                       : static_cast<int>(entry.action.at());
+    const int action = entry.target == tables::Target::Member  ? -1
+                       : entry.target == tables::Target::Group ? -2
+                                                               : static_cast<int>(entry.action.at());
     return nb::make_tuple(match_of(table.spec(), entry), entry.priority, action,
                           parameters_of(program, entry), packets, bytes);
 }
 
 int set_default(const LockedSwitch& s, std::size_t table, int action, const nb::list& params) {
     std::vector<std::uint64_t> values;
-    if (!to_parameters(s.program(), action, params, values)) return static_cast<int>(Status::Invalid);
+    if (!to_parameters(s.program(), action, params, values)) return static_cast<int>(tables::Status::Invalid);
     return static_cast<int>(s->table(table).set_default(to_action(action), values));
 }
 
@@ -116,16 +117,16 @@ std::vector<std::uint64_t> parameters(const LockedSwitch& s, int action, const n
 void bind_profiles(nb::class_<SwitchSet>& c) {
     c.def(
          "table_point",
-         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
-            bool group, std::int64_t id, bool insert) {
+         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+            tables::EntryPriority priority, bool group, std::int64_t id, bool insert) {
              const LockedSwitch s(n, sw);
-             if (s->table(t).constant()) return static_cast<int>(Status::Constant);
-             return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
-                 EntrySpec entry{std::move(match),
-                                 priority,
-                                 group ? Target::Group : Target::Member,
-                                 {},
-                                 {static_cast<std::uint64_t>(id)}};
+             if (s->table(t).constant()) return static_cast<int>(tables::Status::Constant);
+             return with_match(s, t, keys, [&](tables::Table& table, std::vector<tables::MatchValue>& match) {
+                 tables::EntrySpec entry{std::move(match),
+                                         priority,
+                                         group ? tables::Target::Group : tables::Target::Member,
+                                         {},
+                                         {static_cast<std::uint64_t>(id)}};
                  return insert ? table.insert(entry) : table.modify(entry);
              });
          },
@@ -142,7 +143,7 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
                 bool fits = false;
                 auto values = parameters(s, action, params, fits);
                 return static_cast<int>(fits ? s->profile(p).insert(id, to_action(action), std::move(values))
-                                             : Status::Invalid);
+                                             : tables::Status::Invalid);
             },
             nb::sig("def member_insert(self, switch: int, profile: int, id: int, action: int, params: "
                     "list[bytes], /) -> int"))
@@ -154,7 +155,7 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
                 bool fits = false;
                 auto values = parameters(s, action, params, fits);
                 return static_cast<int>(fits ? s->profile(p).modify(id, to_action(action), std::move(values))
-                                             : Status::Invalid);
+                                             : tables::Status::Invalid);
             },
             nb::sig("def member_modify(self, switch: int, profile: int, id: int, action: int, params: "
                     "list[bytes], /) -> int"))
@@ -167,7 +168,7 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
         .def(
             "group_set",
             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id,
-               const Profile::GroupMembers& members) {
+               const tables::Profile::GroupMembers& members) {
                 return static_cast<int>(LockedSwitch(n, sw)->profile(p).set_group(id, members));
             },
             nb::sig("def group_set(self, switch: int, profile: int, id: int, members: list[tuple[int, int]], "
@@ -184,12 +185,13 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
 void bind_ageing(nb::class_<SwitchSet>& c) {
     c.def(
          "table_set_ttl",
-         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
-            Time ttl) {
+         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+            tables::EntryPriority priority, Time ttl) {
              const LockedSwitch s(n, sw);
-             const int status = with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
-                 return table.set_ttl(match, priority, ttl, n.now());
-             });
+             const int status =
+                 with_match(s, t, keys, [&](tables::Table& table, std::vector<tables::MatchValue>& match) {
+                     return table.set_ttl(match, priority, ttl, n.now());
+                 });
              if (status == 0) n.watch_ageing(sw);
              return status;
          },
@@ -198,12 +200,13 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
          "Set the idle timeout of an entry in ps; 0: the entry never ages.")
         .def(
             "table_idle",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority) {
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+               tables::EntryPriority priority) {
                 const LockedSwitch s(n, sw);
                 Time idle{};
-                with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+                with_match(s, t, keys, [&](tables::Table& table, std::vector<tables::MatchValue>& match) {
                     idle = table.idle(match, priority, n.now());
-                    return Status::Ok;
+                    return tables::Status::Ok;
                 });
                 return idle;
             },
@@ -215,7 +218,7 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
                 const LockedSwitch s(n, sw);
                 nb::list out;
-                for (const EntrySpec& e : s->table(t).aged(n.now()))
+                for (const tables::EntrySpec& e : s->table(t).aged(n.now()))
                     out.append(nb::make_tuple(match_of(s->table(t).spec(), e), e.priority));
                 return out;
             },
@@ -230,28 +233,30 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
 void bind_tables(nb::class_<SwitchSet>& c) {
     c.def(
          "table_insert",
-         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
-            int action, const nb::list& params) {
+         [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+            tables::EntryPriority priority, int action, const nb::list& params) {
              return write(LockedSwitch(n, sw), t, keys, priority, action, params, true);
          },
          nb::sig("def table_insert(self, switch: int, table: int, keys: list[Key], priority: int, action: "
                  "int, params: list[bytes], /) -> int"))
         .def(
             "table_modify",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority,
-               int action, const nb::list& params) {
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+               tables::EntryPriority priority, int action, const nb::list& params) {
                 return write(LockedSwitch(n, sw), t, keys, priority, action, params, false);
             },
             nb::sig("def table_modify(self, switch: int, table: int, keys: list[Key], priority: int, action: "
                     "int, params: list[bytes], /) -> int"))
         .def(
             "table_delete",
-            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, EntryPriority priority) {
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+               tables::EntryPriority priority) {
                 const LockedSwitch s(n, sw);
-                if (s->table(t).constant()) return static_cast<int>(Status::Constant);
-                return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
-                    return table.erase(match, priority);
-                });
+                if (s->table(t).constant()) return static_cast<int>(tables::Status::Constant);
+                return with_match(s, t, keys,
+                                  [&](tables::Table& table, std::vector<tables::MatchValue>& match) {
+                                      return table.erase(match, priority);
+                                  });
             },
             nb::sig(
                 "def table_delete(self, switch: int, table: int, keys: list[Key], priority: int, /) -> int"))
@@ -266,14 +271,14 @@ void bind_tables(nb::class_<SwitchSet>& c) {
             "table_reset_default",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
                 LockedSwitch(n, sw)->table(t).reset_default();
-                return static_cast<int>(Status::Ok);
+                return static_cast<int>(tables::Status::Ok);
             },
             nb::sig("def table_reset_default(self, switch: int, table: int, /) -> int"))
         .def(
             "table_default",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
                 const LockedSwitch s(n, sw);
-                const EntrySpec e = s->table(t).default_entry();
+                const tables::EntrySpec e = s->table(t).default_entry();
                 return nb::make_tuple(e.action ? nb::object(nb::int_(e.action.at())) : nb::object(nb::none()),
                                       parameters_of(s.program(), e));
             },
@@ -283,7 +288,7 @@ void bind_tables(nb::class_<SwitchSet>& c) {
             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
                 const LockedSwitch s(n, sw);
                 nb::list out;
-                for (const EntrySpec& e : s->table(t).entries())
+                for (const tables::EntrySpec& e : s->table(t).entries())
                     out.append(entry_of(s.program(), s->table(t), e));
                 return out;
             },
@@ -296,9 +301,9 @@ void bind_tables(nb::class_<SwitchSet>& c) {
         .def(
             "table_get",
             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
-               EntryPriority priority) -> nb::object {
+               tables::EntryPriority priority) -> nb::object {
                 const LockedSwitch s(n, sw);
-                std::vector<MatchValue> match;
+                std::vector<tables::MatchValue> match;
                 if (!to_match(s->table(t).spec(), keys, match)) return nb::none();
                 const auto entry = s->table(t).get(match, priority);
                 return entry ? nb::object(entry_of(s.program(), s->table(t), *entry))

@@ -25,9 +25,9 @@ void describe_lookup(nb::dict& d, const Program& program, const TableSpec& spec,
         at += limbs(k.bits);
     }
     d["key"] = key;
-    const Table::Choice& choice = step.choice;
+    const tables::Table::Choice& choice = step.choice;
     d["match"] = choice.entry ? nb::object(match_of(spec, *choice.entry)) : nb::object(nb::none());
-    d["priority"] = choice.entry ? choice.entry->priority : EntryPriority();
+    d["priority"] = choice.entry ? choice.entry->priority : tables::EntryPriority();
     d["action"] = choice.action ? program.actions[choice.action].name : std::string();
     d["params"] =
         choice.action ? parameters_of(program.actions[choice.action], choice.parameters) : nb::list();

@@ -12,8 +12,8 @@ std::shared_ptr<ProgramShare> ProgramShares::of(const Program& program) {
     auto share = std::make_shared<ProgramShare>();
     share->layouts.reserve(program.tables.size());
     for (const TableSpec& spec : program.tables) share->layouts.emplace_back(program, spec);
-    for (const TableLayout& layout : share->layouts)
-        share->empty.push_back(std::make_shared<TableContent>(layout));
+    for (const tables::TableLayout& layout : share->layouts)
+        share->empty.push_back(std::make_shared<tables::TableContent>(layout));
     share->contents.resize(program.tables.size());
     known_.push_back({&program, share});
     return share;

@@ -16,9 +16,9 @@ class Switch;
 
 struct ProgramShare {
     // Layout, content without entries, and contents of all switches, by table.
-    std::vector<TableLayout> layouts;
-    std::vector<std::shared_ptr<TableContent>> empty;
-    std::vector<SharedContents> contents;
+    std::vector<tables::TableLayout> layouts;
+    std::vector<std::shared_ptr<tables::TableContent>> empty;
+    std::vector<tables::SharedContents> contents;
     std::vector<std::unique_ptr<Traversal>> idle;
 };
 

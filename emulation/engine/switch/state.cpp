@@ -42,15 +42,16 @@ void SwitchState::clear() {
     ++epoch;
 }
 
-void SwitchState::load(std::shared_ptr<const Program> of, const std::vector<TableLayout>& layouts,
-                       const std::vector<std::shared_ptr<TableContent>>& empty) {
+void SwitchState::load(std::shared_ptr<const Program> of, const std::vector<tables::TableLayout>& layouts,
+                       const std::vector<std::shared_ptr<tables::TableContent>>& empty) {
     program = std::move(of);
-    for (const ProfileSpec& p : program->profiles) profiles.push_back(std::make_unique<Profile>(*program, p));
+    for (const ProfileSpec& p : program->profiles)
+        profiles.push_back(std::make_unique<tables::Profile>(*program, p));
     tables.reserve(program->tables.size());
     contents.resize(empty.size());
     for (std::size_t at = 0; at < empty.size(); ++at) {
         const TableSpec& spec = layouts[at].spec;
-        std::shared_ptr<TableContent>& content = contents[spec.position];
+        std::shared_ptr<tables::TableContent>& content = contents[spec.position];
         content = empty[at];
         tables.emplace_back(layouts[at], content, spec.profile ? profiles[spec.profile.at()].get() : nullptr);
     }

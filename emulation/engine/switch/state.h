@@ -41,7 +41,7 @@ struct TraceStep {
     Index<Note> note;
     bool outcome = false;                 // value of a condition; true for a table hit
     std::vector<std::uint64_t> values{};  // table key, or value of the statement's target
-    Table::Choice choice{};               // entry chosen by a table
+    tables::Table::Choice choice{};       // entry chosen by a table
 };
 
 struct SwitchState {
@@ -51,8 +51,8 @@ struct SwitchState {
     // Remove the program with its entries, arrays, groups and digests.
     void clear();
     // Create the tables and arrays of a program, after clear(). empty: contents without entries, by table.
-    void load(std::shared_ptr<const Program> of, const std::vector<TableLayout>& layouts,
-              const std::vector<std::shared_ptr<TableContent>>& empty);
+    void load(std::shared_ptr<const Program> of, const std::vector<tables::TableLayout>& layouts,
+              const std::vector<std::shared_ptr<tables::TableContent>>& empty);
     // Seed of switches that get none, and of scenarios that name none.
     static constexpr std::uint64_t kUnseeded = 1;
     // Begin the sequence of random() that belongs to the switch's name and a seed; kUnseeded at first.
@@ -62,18 +62,18 @@ struct SwitchState {
 
     // Members that every frame needs come first, in few lines of the cache.
     std::shared_ptr<const Program> program;
-    std::vector<std::shared_ptr<TableContent>> contents;  // by TableSpec::position
-    std::vector<Counter> counters;
+    std::vector<std::shared_ptr<tables::TableContent>> contents;  // by TableSpec::position
+    std::vector<tables::Counter> counters;
     std::vector<Digest> digests;  // pending, oldest first
     std::uint64_t epoch = 0;      // number of clear() calls, to recognise frames of earlier programs
     FramePool& pool;
     std::vector<TraceStep>* trace = nullptr;  // null: not tracing
     bool revived = false;                     // a frame has hit an aged entry
 
-    std::vector<Table> tables;
-    std::vector<std::unique_ptr<Profile>> profiles;
+    std::vector<tables::Table> tables;
+    std::vector<std::unique_ptr<tables::Profile>> profiles;
     std::vector<std::vector<std::uint64_t>> registers;  // limbs(bits) words a cell
-    std::vector<std::vector<Meter>> meters;
+    std::vector<std::vector<tables::Meter>> meters;
     std::vector<std::vector<std::pair<ByteString, ByteString>>> value_sets;  // values and masks
     std::unordered_map<std::uint32_t, std::vector<Replica>> multicast;
     std::unordered_map<std::uint32_t, CloneSession> clones;

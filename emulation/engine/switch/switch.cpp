@@ -24,7 +24,7 @@ void Switch::share_contents() {
 
 Time Switch::next_ageing() const {
     Time soonest = kUnset;
-    for (const Table& t : state_.tables) {
+    for (const tables::Table& t : state_.tables) {
         const Time at = t.next_ageing();
         if (at >= Time() && (soonest < Time() || at < soonest)) soonest = at;
     }

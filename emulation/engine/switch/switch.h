@@ -61,7 +61,7 @@ class Switch {
     void set_checkpoint(std::function<void()> call) { state_.on_checkpoint = std::move(call); }
 
     // Return a table; the caller may change its content.
-    Table& table(std::size_t at) {
+    tables::Table& table(std::size_t at) {
         if (!std::exchange(changed_, true)) shares_.changed.push_back(this);
         return state_.tables.at(at);
     }
@@ -77,8 +77,8 @@ class Switch {
         for (std::size_t at = 0; at < looked_up_; ++at) fetch_lines(state_.contents[at].get(), 2);
     }
     [[nodiscard]] std::size_t table_count() const { return state_.tables.size(); }
-    Profile& profile(std::size_t at) { return *state_.profiles.at(at); }
-    Meter& meter(std::size_t array, std::size_t at) { return state_.meters.at(array).at(at); }
+    tables::Profile& profile(std::size_t at) { return *state_.profiles.at(at); }
+    tables::Meter& meter(std::size_t array, std::size_t at) { return state_.meters.at(array).at(at); }
     // Return the earliest time at which an entry ages; kUnset: none. table_due() returns true if an entry of
     // a table has aged.
     [[nodiscard]] Time next_ageing() const;
@@ -88,7 +88,7 @@ class Switch {
     // Return true if a frame has hit an aged entry since the last call, which changes next_ageing().
     bool take_revived() { return std::exchange(state_.revived, false); }
 
-    Counter& counter(std::size_t at) { return state_.counters.at(at); }
+    tables::Counter& counter(std::size_t at) { return state_.counters.at(at); }
     std::vector<std::uint64_t>& registers(std::size_t at) {
         return state_.registers.at(at);
     }  // limbs(bits) words a cell

@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 
-namespace railyard {
+namespace railyard::tables {
 
 namespace {
 
@@ -219,4 +219,4 @@ std::shared_ptr<TableContent> SharedContents::share(const std::shared_ptr<TableC
     return given;
 }
 
-}  // namespace railyard
+}  // namespace railyard::tables

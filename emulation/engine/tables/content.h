@@ -15,7 +15,7 @@
 #include "tables/key_index.h"
 #include "tables/packed_prefixes.h"
 
-namespace railyard {
+namespace railyard::tables {
 
 // Continuation of a lookup: the action's parameters are copied to `targets`, then its code at `action` runs
 // (kNowhere: none), then the code at `next`, after the table.
@@ -191,4 +191,4 @@ class SharedContents {
     std::size_t sweep_at_ = 64;  // size of known_ at which expired contents are removed
 };
 
-}  // namespace railyard
+}  // namespace railyard::tables

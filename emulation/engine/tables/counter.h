@@ -11,7 +11,7 @@
 
 #include "units.h"
 
-namespace railyard {
+namespace railyard::tables {
 
 struct Count {
     std::uint64_t packets = 0;
@@ -64,4 +64,4 @@ class Counter {
     std::vector<Count> cells_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::tables

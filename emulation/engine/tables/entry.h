@@ -12,6 +12,10 @@ namespace railyard {
 
 struct Action;
 
+}  // namespace railyard
+
+namespace railyard::tables {
+
 // Result of an operation of the control plane.
 enum class [[nodiscard]] Status : int { Ok, AlreadyExists, NotFound, Exhausted, Invalid, Constant };
 
@@ -38,4 +42,4 @@ struct EntrySpec {
     std::vector<std::uint64_t> parameters;  // limbs of the action's parameters; or the member's or group's id
 };
 
-}  // namespace railyard
+}  // namespace railyard::tables

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace railyard {
+namespace railyard::tables {
 
 namespace {
 
@@ -74,4 +74,4 @@ void KeyIndex::erase(EntryIndex entry, const std::uint64_t* key) {
     --used_;
 }
 
-}  // namespace railyard
+}  // namespace railyard::tables

@@ -8,7 +8,7 @@
 
 #include "tables/entry.h"
 
-namespace railyard {
+namespace railyard::tables {
 
 // Keys of entries in memory: the key of entry i is at first + i * stride.
 struct KeyRows {
@@ -47,4 +47,4 @@ class KeyIndex {
     std::vector<Cell> cells_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::tables

@@ -9,7 +9,7 @@
 #include "invariant.h"
 #include "units.h"
 
-namespace railyard {
+namespace railyard::tables {
 
 // Rates in units per second, bursts in units; a unit is a byte or a frame.
 struct MeterConfig {
@@ -60,4 +60,4 @@ class Meter {
     Bucket buckets_[2];
 };
 
-}  // namespace railyard
+}  // namespace railyard::tables

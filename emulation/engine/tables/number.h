@@ -9,7 +9,7 @@
 
 #include "load/program/instruction.h"
 
-namespace railyard {
+namespace railyard::tables {
 
 // Write the limbs of a big-endian number to `out`, the least significant first. Return false if the number
 // needs more than `bits` bits.
@@ -23,4 +23,4 @@ inline bool to_limbs(std::string_view value, unsigned bits, std::vector<std::uin
     return (out.back() & ~low_mask(bits - 64 * (limbs(bits) - 1))) == 0;
 }
 
-}  // namespace railyard
+}  // namespace railyard::tables

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railyard {
+namespace railyard::tables {
 
 void PackedPrefixes::pack(const std::vector<Prefix>& prefixes) {
     const auto same_length = [](const Prefix& one, const Prefix& other) { return one.mask == other.mask; };
@@ -31,4 +31,4 @@ void PackedPrefixes::pack(const std::vector<Prefix>& prefixes) {
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::tables

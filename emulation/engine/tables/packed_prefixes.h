@@ -10,7 +10,7 @@
 #include "frames/pages.h"
 #include "tables/entry.h"
 
-namespace railyard {
+namespace railyard::tables {
 
 // For keys of one limb. A hash table for each prefix length follows the list of lengths, so that a lookup
 // reads one cache line of up to four lengths, and as a rule one line for each length that it tries.
@@ -60,4 +60,4 @@ class PackedPrefixes {
     std::size_t lengths_ = 0;
 };
 
-}  // namespace railyard
+}  // namespace railyard::tables

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railyard {
+namespace railyard::tables {
 
 namespace {
 
@@ -96,4 +96,4 @@ void Profile::count_users(Target target, std::int64_t id, int by) {
     users += static_cast<std::size_t>(static_cast<std::int64_t>(by));
 }
 
-}  // namespace railyard
+}  // namespace railyard::tables

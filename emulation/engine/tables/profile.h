@@ -10,7 +10,7 @@
 
 #include "load/program/program.h"
 
-namespace railyard {
+namespace railyard::tables {
 
 class Profile {
    public:
@@ -74,4 +74,4 @@ class Profile {
     std::uint64_t changes_ = 0;
 };
 
-}  // namespace railyard
+}  // namespace railyard::tables

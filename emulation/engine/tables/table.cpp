@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace railyard {
+namespace railyard::tables {
 
 namespace {
 
@@ -258,4 +258,4 @@ Status Table::set_default(Index<Action> action, const std::vector<std::uint64_t>
 
 void Table::reset_default() { own().set_default(spec_.default_action, spec_.default_parameters); }
 
-}  // namespace railyard
+}  // namespace railyard::tables

@@ -14,7 +14,7 @@
 #include "tables/profile.h"
 #include "units.h"
 
-namespace railyard {
+namespace railyard::tables {
 
 class Table {
    public:
@@ -172,4 +172,4 @@ void Table::resolve(LookupResult& result, Continuation& chosen, const Hash& hash
     result = {&chosen, m->parameters.data(), result.entry};
 }
 
-}  // namespace railyard
+}  // namespace railyard::tables

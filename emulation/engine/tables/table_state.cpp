@@ -5,7 +5,7 @@
 
 #include "tables/table.h"
 
-namespace railyard {
+namespace railyard::tables {
 
 namespace {
 
@@ -129,4 +129,4 @@ std::vector<EntrySpec> Table::entries() const {
     return all;
 }
 
-}  // namespace railyard
+}  // namespace railyard::tables

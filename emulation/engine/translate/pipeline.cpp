@@ -202,7 +202,7 @@ void Translator::apply(const TableSpec& spec, std::size_t table, std::string& ou
     }
     const std::string position = std::to_string(spec.position);
     const bool by_word = exact && bits < 64 && !instrumented;
-    out += "    {  // table " + spec.name + "\n        const LookupResult result = " +
+    out += "    {  // table " + spec.name + "\n        const tables::LookupResult result = " +
            (by_word ? "look_up_word(t, " + position + ", " + key
                     : "look_up(t, " + std::to_string(table) + ", " + position) +
            ");\n";

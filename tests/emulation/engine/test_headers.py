@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the engine's headers: types of emulation/engine/units.h, at most 40 methods in a class."""
+"""Rules of the engine's sources: types of emulation/engine/units.h, short classes, namespaces of rooms."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ import pytest
 ENGINE = Path(__file__).parents[3] / "emulation" / "engine"
 HEADERS = sorted(ENGINE.rglob("*.h"))
 MOST_METHODS = 40
+
+ROOMS = ("p4runtime", "python", "tables", "translate", "wire")  # each a namespace in `railyard`
+SOURCES = sorted(path for room in ROOMS for kind in ("*.h", "*.cpp") for path in (ENGINE / room).rglob(kind))
+FORWARD = re.compile(r"^namespace railyard(?:::\w+)? \{\s*(?:(?:class|struct) \w+;\s*)+\}", re.MULTILINE)
 
 INTEGER = r"(?:int|unsigned|long|(?:std::)?(?:u?int(?:8|16|32|64)_t|size_t))"
 TYPED = r"(?:vl|lane|port|priority|direction|(?:cpu|ingress|egress|from|to)_port)"
@@ -136,3 +140,14 @@ def test_no_class_has_more_than_40_methods() -> None:
     }
     assert len(counts) > 100  # the reader finds the classes
     assert {name: count for name, count in counts.items() if count > MOST_METHODS} == {}
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ENGINE)))
+def test_a_room_declares_its_names_in_its_own_namespace(source: Path) -> None:
+    room = source.relative_to(ENGINE).parts[0]
+    opened = re.findall(r"^namespace (railyard\S*)", FORWARD.sub("", code(source.read_text())), re.MULTILINE)
+    assert set(opened) <= {f"railyard::{room}"}
+
+
+def test_headers_open_no_namespace_for_all_who_include_them() -> None:
+    assert [header.name for header in HEADERS if "using namespace" in code(header.read_text())] == []

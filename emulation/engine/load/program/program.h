@@ -141,7 +141,7 @@ struct TableSpec {
     Index<MeterSpec> meter;
     Index<Action> default_action;
     std::vector<std::uint64_t> default_parameters;
-    std::vector<EntrySpec> entries;
+    std::vector<tables::EntrySpec> entries;
     unsigned parameter_limbs = 0;
     std::uint16_t position = 0;  // of its content on a switch; tables that the code looks up come first
 };

@@ -70,7 +70,7 @@ struct FrameState {
     std::uint32_t parsed = 0;          // bytes the parser consumed
     std::uint32_t truncate = 0;        // 0: whole
     Requests requests;
-    Continuation member;  // action of the profile member chosen last
+    tables::Continuation member;  // action of the profile member chosen last
     Budget left;
     std::vector<std::uint8_t> scratch, emitted;
 };

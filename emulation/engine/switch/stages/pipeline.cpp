@@ -15,7 +15,8 @@ std::int64_t as_signed(std::uint64_t v) { return static_cast<std::int64_t>(v); }
 }  // namespace
 
 // Resolve a hit entry's action profile, and update the entry's counter, age and meter.
-LookupResult Pipeline::after_hit(FrameState& state, Table& table, LookupResult result) {
+tables::LookupResult Pipeline::after_hit(FrameState& state, tables::Table& table,
+                                         tables::LookupResult result) {
     const Program& p = state.program;
     const TableSpec& spec = table.spec();
     if (spec.profile)
@@ -24,7 +25,7 @@ LookupResult Pipeline::after_hit(FrameState& state, Table& table, LookupResult r
             return Calculations(state).calculate(p.calculations[selector]);
         });
     state.owner->revived |= table.count(result.entry, CountedBytes(state.ingress_length), state.now);
-    Meter* const m = spec.meter ? table.meter(result.entry) : nullptr;
+    tables::Meter* const m = spec.meter ? table.meter(result.entry) : nullptr;
     if (m == nullptr) return result;
     const MeterSpec& meter = p.meters[spec.meter];
     const std::uint64_t colour =
@@ -33,19 +34,19 @@ LookupResult Pipeline::after_hit(FrameState& state, Table& table, LookupResult r
     return result;
 }
 
-LookupResult Pipeline::look_up(FrameState& state, std::size_t table, std::size_t position) {
-    const TableContent& content = *state.owner->contents[position];
-    const LookupResult result = content.lookup(state.slots.data());
+tables::LookupResult Pipeline::look_up(FrameState& state, std::size_t table, std::size_t position) {
+    const tables::TableContent& content = *state.owner->contents[position];
+    const tables::LookupResult result = content.lookup(state.slots.data());
     if (result.entry && content.layout->instrumented)
         return after_hit(state, state.owner->tables[table], result);
     return result;
 }
 
 // Look up a table, and copy the action's parameters to their slots; return the continuation.
-inline const Continuation& Pipeline::apply(std::size_t table, std::size_t position) {
+inline const tables::Continuation& Pipeline::apply(std::size_t table, std::size_t position) {
     std::uint64_t* const v = state_.slots.data();
-    const LookupResult result = look_up(state_, table, position);
-    const Continuation& then = *result.then;
+    const tables::LookupResult result = look_up(state_, table, position);
+    const tables::Continuation& then = *result.then;
     ASSERT(then.limbs == 0 || result.parameters != nullptr);
     for (unsigned k = 0; k < then.limbs; ++k) v[then.targets[k]] = result.parameters[k];
     return then;
@@ -102,7 +103,7 @@ void Pipeline::execute(Place at) {
 
     OP(Count) state_.owner->counters[i->a].add(v[i->b], CountedBytes(state_.ingress_length)); NEXT;
     OP(Apply) {
-        const Continuation& then = apply(i->a, i->b);
+        const tables::Continuation& then = apply(i->a, i->b);
         back = code + then.next;
         if (then.action == kNowhere) GO(back);
         GO(code + then.action);

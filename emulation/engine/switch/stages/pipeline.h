@@ -25,11 +25,13 @@ class Pipeline {
     static void operate(FrameState& state, const Instruction& instruction);
     // Look up a table with the current slots, and account a hit (counter, age, meter).
     // `position`: of the table's content.
-    [[nodiscard]] static LookupResult look_up(FrameState& state, std::size_t table, std::size_t position);
+    [[nodiscard]] static tables::LookupResult look_up(FrameState& state, std::size_t table,
+                                                      std::size_t position);
 
    private:
-    const Continuation& apply(std::size_t table, std::size_t position);
-    [[nodiscard]] static LookupResult after_hit(FrameState& state, Table& table, LookupResult result);
+    const tables::Continuation& apply(std::size_t table, std::size_t position);
+    [[nodiscard]] static tables::LookupResult after_hit(FrameState& state, tables::Table& table,
+                                                        tables::LookupResult result);
     void log(const LogMessage& message) const;
 
     // trace.cpp

@@ -17,7 +17,7 @@ void Pipeline::note(const Instruction& i) {
 
 // Record the lookup of a table as the Apply instruction that follows will do it.
 void Pipeline::note_table(TraceStep& step) {
-    const Table& table = state_.owner->tables[state_.program.notes[step.note].table.at()];
+    const tables::Table& table = state_.owner->tables[state_.program.notes[step.note].table.at()];
     const TableSpec& spec = table.spec();
     for (const Key& k : spec.keys)
         for (unsigned limb = 0; limb < limbs(k.bits); ++limb)

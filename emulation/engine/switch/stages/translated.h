@@ -50,10 +50,10 @@ struct TranslatedProgram {
     }
 
     // Look up the table whose content is at `position`, by a key of one word; its hits must change no state.
-    static LookupResult look_up_word(FrameState& t, std::size_t position, std::uint64_t key) {
+    static tables::LookupResult look_up_word(FrameState& t, std::size_t position, std::uint64_t key) {
         return t.owner->contents[position]->lookup(key, t.slots.data());
     }
-    static LookupResult look_up(FrameState& t, std::size_t table, std::size_t position) {
+    static tables::LookupResult look_up(FrameState& t, std::size_t table, std::size_t position) {
         return Pipeline::look_up(t, table, position);
     }
 

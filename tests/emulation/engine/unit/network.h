@@ -74,12 +74,12 @@ struct Wired {
     }
     // Let frames for `port` leave by `out` as frames for `next`.
     void steer(Index<Switch> index, std::uint64_t port, std::uint64_t out, std::uint64_t next) {
-        EntrySpec entry;
+        tables::EntrySpec entry;
         entry.match = {{{port}, {}, 0}};
         entry.action = wire()->actions.named("TestIngress.forward");
         entry.parameters = {out, next};
         const Index<TableSpec> table = wire()->tables.named("TestIngress.forward");
-        ASSERT_EQ(net.switch_at(index).table(table.at()).insert(entry), Status::Ok);
+        ASSERT_EQ(net.switch_at(index).table(table.at()).insert(entry), tables::Status::Ok);
     }
     std::shared_ptr<Sink> sink(Index<Host> host, Sink::Reply reply = nullptr) {
         auto made = std::make_shared<Sink>(std::move(reply));

@@ -47,26 +47,31 @@ class OneTable {
         spec.counted = true;
     }
     // Make the table. Call this again after a change of `spec`.
-    Table& make(Profile* profile = nullptr) {
-        layout = std::make_unique<TableLayout>(actions_.program, spec);
-        content = std::make_shared<TableContent>(*layout);
-        table = std::make_unique<Table>(*layout, content, profile);
+    tables::Table& make(tables::Profile* profile = nullptr) {
+        layout = std::make_unique<tables::TableLayout>(actions_.program, spec);
+        content = std::make_shared<tables::TableContent>(*layout);
+        table = std::make_unique<tables::Table>(*layout, content, profile);
         return *table;
     }
-    EntrySpec entry(std::vector<MatchValue> match, std::uint64_t parameter, int priority = 0) const {
-        return {std::move(match), EntryPriority(priority), Target::Action, actions_.answer, {parameter}};
+    tables::EntrySpec entry(std::vector<tables::MatchValue> match, std::uint64_t parameter,
+                            int priority = 0) const {
+        return {std::move(match),
+                tables::EntryPriority(priority),
+                tables::Target::Action,
+                actions_.answer,
+                {parameter}};
     }
     // Return the parameter of the entry that matches these slots of the key; nothing on a miss.
     std::optional<std::uint64_t> find(const Limbs& slots) const {
-        const LookupResult result = content->lookup(slots.data());
+        const tables::LookupResult result = content->lookup(slots.data());
         if (!result.entry) return std::nullopt;
         return *result.parameters;
     }
 
     TableSpec spec;
-    std::unique_ptr<TableLayout> layout;
-    std::shared_ptr<TableContent> content;
-    std::unique_ptr<Table> table;
+    std::unique_ptr<tables::TableLayout> layout;
+    std::shared_ptr<tables::TableContent> content;
+    std::unique_ptr<tables::Table> table;
 
    private:
     Actions& actions_;

@@ -4,7 +4,7 @@
 
 #include "tables.h"
 
-namespace railyard {
+namespace railyard::tables {
 namespace {
 
 using unit::Actions;
@@ -115,4 +115,4 @@ TEST_F(Ageing, ATimeBeyondAllTimesMeansNever) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::tables

@@ -5,7 +5,7 @@
 
 #include "tables.h"
 
-namespace railyard {
+namespace railyard::tables {
 namespace {
 
 using unit::Actions;
@@ -237,4 +237,4 @@ TYPED_TEST(AnyTable, AgreesWithAModelOverManyRandomChanges) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::tables

@@ -6,7 +6,7 @@
 #include "tables.h"
 #include "tables/number.h"
 
-namespace railyard {
+namespace railyard::tables {
 namespace {
 
 using unit::Actions;
@@ -218,4 +218,4 @@ TEST(Numbers, FitTheirBitsOrAreRefused) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::tables

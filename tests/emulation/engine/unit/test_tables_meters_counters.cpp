@@ -4,7 +4,7 @@
 #include "tables/counter.h"
 #include "tables/meter.h"
 
-namespace railyard {
+namespace railyard::tables {
 namespace {
 
 TEST(Meter, IsGreenWithoutAConfiguration) {
@@ -85,4 +85,4 @@ TEST(Counters, APartMayReachBeyondWhatWasWritten) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::tables

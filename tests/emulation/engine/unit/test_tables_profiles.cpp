@@ -5,7 +5,7 @@
 #include "tables.h"
 #include "tables/profile.h"
 
-namespace railyard {
+namespace railyard::tables {
 namespace {
 
 using unit::Actions;
@@ -157,4 +157,4 @@ TEST_F(Members, AnEntryOfAnAbsentMemberIsRefused) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::tables
