@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railyard {
+namespace railyard::hosts {
 
 AgentStats& AgentStats::operator+=(const AgentStats& other) {
     sent += other.sent;
@@ -377,4 +377,4 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
     else deadline_ = std::min(deadline_, receiver.ack_at);
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

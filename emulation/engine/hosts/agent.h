@@ -22,7 +22,7 @@
 #include "hosts/transport/peer.h"
 #include "network/links/application.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 // Constant data of a rank of a collective or traffic graph, shared by its agents of all iterations.
 struct Rank {
@@ -163,4 +163,4 @@ class Agent final : public Participant {
     std::vector<std::uint8_t> room_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

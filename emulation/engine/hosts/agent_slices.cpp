@@ -7,7 +7,7 @@
 #include "hosts/agent.h"
 #include "hosts/reduction/reduce.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -198,4 +198,4 @@ void Agent::pump(Time now, Actions& actions) {
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace railyard {
+namespace railyard::hosts {
 
 Concurrent::Members::const_iterator Concurrent::at(std::uint32_t queue) const {
     auto next = queue > 0xFFFF ? members_.end() : members_.upper_bound(static_cast<std::uint16_t>(queue));
@@ -113,4 +113,4 @@ void Concurrent::answer_deadline(Actions& actions) const {
     if (first != kNever) actions.deadline = first;
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -11,7 +11,7 @@
 
 #include "hosts/agent.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class Concurrent final : public Participant {
    public:
@@ -62,4 +62,4 @@ class Concurrent final : public Participant {
     AgentStats past_;  // of removed agents
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

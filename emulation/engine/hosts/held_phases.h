@@ -9,7 +9,7 @@
 
 #include "frames/frame.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 // Contributions to a waiting phase of a slice: `place` is the phase's index in the cell's plan, `frames` are
 // by index of the source, `next` links the slice's held phases (1 + index; 0: end).
@@ -67,4 +67,4 @@ class HeldPhases {
     std::vector<std::uint32_t> free_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -7,7 +7,7 @@
 #include "hosts/reduction/reduce.h"
 #include "switch/hash.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -223,4 +223,4 @@ void RepeatingAgent::answer_deadline(Actions& actions) const {
     if (first != kNever && !failed()) actions.deadline = first;
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -12,7 +12,7 @@
 
 #include "hosts/agent.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 // A number of iterations, each with `compute` ps of computation, whose last `overlap` ps run while sending.
 struct IterationProfile {
@@ -99,4 +99,4 @@ class RepeatingAgent final : public Participant {
     std::optional<Time> sent_, finished_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

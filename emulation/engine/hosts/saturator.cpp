@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -43,4 +43,4 @@ void Saturator::send(Actions& actions) {
     actions.add(actions.pool.acquire(frame.data(), frame.size()), kVlData);
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -11,7 +11,7 @@
 #include "hosts/random/python_random.h"
 #include "network/links/application.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 // Counters shared by all Saturators: frames that they may still send, and frames received.
 struct SaturationBudget {
@@ -38,4 +38,4 @@ class Saturator final : public Application {
     std::shared_ptr<SaturationBudget> budget_;  // shared with all other Saturators
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -37,7 +37,7 @@ bool is_true(const nb::object& value) {
 
 wire::HostDriver::Attachment guest_of(const nb::object& host) {
     std::shared_ptr<Application> application = application_of(host);
-    if (const auto agent = std::dynamic_pointer_cast<Participant>(application))
+    if (const auto agent = std::dynamic_pointer_cast<hosts::Participant>(application))
         return {std::move(application),
                 [agent] { return agent->failed() || (agent->finished() && agent->done()); }};
     return {std::move(application), [host] {

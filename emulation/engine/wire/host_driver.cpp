@@ -155,9 +155,9 @@ void HostDriver::replace(std::size_t index, Attachment attachment, Nanoseconds s
     host.asked = true;
 }
 
-void HostDriver::reroute(std::size_t index, const Routes& routes) {
+void HostDriver::reroute(std::size_t index, const hosts::Routes& routes) {
     Host& host = *hosts_[index];
-    auto* const participant = dynamic_cast<Participant*>(host.attachment.application.get());
+    auto* const participant = dynamic_cast<hosts::Participant*>(host.attachment.application.get());
     if (participant == nullptr) return;
     at_ = index;
     consult(host, kNoTime,

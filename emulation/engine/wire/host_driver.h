@@ -73,7 +73,7 @@ class HostDriver {
     // Replace a host's application by one that begins at `start`; frames waiting to be sent are dropped.
     void replace(std::size_t index, Attachment attachment, Nanoseconds start);
     // Tell a host of changed routes.
-    void reroute(std::size_t index, const Routes& routes);
+    void reroute(std::size_t index, const hosts::Routes& routes);
     // Carry out the actions that `fill` adds for a host: its agent acts without a frame or deadline.
     void act(std::size_t index, const std::function<void(Actions&)>& fill);
     // Let wait() return whenever a descriptor is readable; serve() then reports the descriptor.

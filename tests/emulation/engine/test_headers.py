@@ -13,7 +13,7 @@ ENGINE = Path(__file__).parents[3] / "emulation" / "engine"
 HEADERS = sorted(ENGINE.rglob("*.h"))
 MOST_METHODS = 40
 
-ROOMS = ("p4runtime", "python", "tables", "translate", "wire")  # each a namespace in `railyard`
+ROOMS = ("hosts", "p4runtime", "python", "tables", "translate", "wire")  # each a namespace in `railyard`
 SOURCES = sorted(path for room in ROOMS for kind in ("*.h", "*.cpp") for path in (ENGINE / room).rglob(kind))
 FORWARD = re.compile(r"^namespace railyard(?:::\w+)? \{\s*(?:(?:class|struct) \w+;\s*)+\}", re.MULTILINE)
 

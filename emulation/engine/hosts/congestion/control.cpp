@@ -9,7 +9,7 @@
 #include "hosts/congestion/rccc.h"
 #include "hosts/congestion/swift.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -52,4 +52,4 @@ std::unique_ptr<CongestionControl> congestion_control(const std::string& name,
     throw std::invalid_argument("congestion control " + name + " does not exist");
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -10,7 +10,7 @@
 
 #include "frames/frame.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 constexpr double kBitPs = 8e12;  // 8 bits a byte times 10^12 ps a second
 
@@ -90,4 +90,4 @@ std::unique_ptr<CongestionControl> congestion_control(const std::string& name,
                                                       const CongestionParameters::Values& values,
                                                       const PathFacts& facts);
 
-}  // namespace railyard
+}  // namespace railyard::hosts

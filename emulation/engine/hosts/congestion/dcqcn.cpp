@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -68,4 +68,4 @@ void Dcqcn::increase() {
     rate_ = (target_ + rate_) / 2;
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -6,7 +6,7 @@
 
 #include "hosts/congestion/control.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class Dcqcn final : public CongestionControl {
    public:
@@ -33,4 +33,4 @@ class Dcqcn final : public CongestionControl {
     Time notified_at_ = kUnset, alpha_at_{}, timer_at_{};
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

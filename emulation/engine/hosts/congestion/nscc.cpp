@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -132,4 +132,4 @@ void Nscc::settle(Time now) {
 
 void Nscc::bound() { window_ = std::min(std::max(window_, frame_), largest_); }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -5,7 +5,7 @@
 
 #include "hosts/congestion/control.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class Nscc final : public CongestionControl {
    public:
@@ -40,4 +40,4 @@ class Nscc final : public CongestionControl {
     Time adapt_at_{}, settled_at_{}, shrunk_at_{};
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -8,7 +8,7 @@
 #include "hosts/congestion/nscc.h"
 #include "hosts/congestion/rccc.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class NsccRccc final : public CongestionControl {
    public:
@@ -41,4 +41,4 @@ class NsccRccc final : public CongestionControl {
     Rccc receiver_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

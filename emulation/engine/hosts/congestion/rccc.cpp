@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace railyard {
+namespace railyard::hosts {
 
 Rccc::Rccc(const CongestionParameters& parameters, const PathFacts& facts) {
     const auto frame = static_cast<double>(facts.frame_bytes);
@@ -12,4 +12,4 @@ Rccc::Rccc(const CongestionParameters& parameters, const PathFacts& facts) {
     window_ = static_cast<Bytes>(frames > 0 ? frames * frame : std::fmax(product, frame));
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -5,7 +5,7 @@
 
 #include "hosts/congestion/control.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class Rccc final : public CongestionControl {
    public:
@@ -30,4 +30,4 @@ class Rccc final : public CongestionControl {
     Bytes window_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

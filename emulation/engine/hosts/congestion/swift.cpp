@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -73,4 +73,4 @@ SendLimits Swift::limits() const {
     return {static_cast<Bytes>(frame_), static_cast<std::int64_t>(window_ * frame_ * kBitPs / rtt_)};
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

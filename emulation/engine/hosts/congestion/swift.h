@@ -5,7 +5,7 @@
 
 #include "hosts/congestion/control.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class Swift final : public CongestionControl {
    public:
@@ -34,4 +34,4 @@ class Swift final : public CongestionControl {
     Time decreased_at_{};
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

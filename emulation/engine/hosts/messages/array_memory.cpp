@@ -7,7 +7,7 @@
 
 #include "frames/pages.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -63,4 +63,4 @@ void release_array(void* block, std::size_t bytes) {
     free_block(block);
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

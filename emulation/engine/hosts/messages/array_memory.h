@@ -6,10 +6,10 @@
 
 #include <cstddef>
 
-namespace railyard {
+namespace railyard::hosts {
 
 // Return page-aligned, uninitialised memory for an array.
 void* acquire_array(std::size_t bytes);
 void release_array(void* block, std::size_t bytes);
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -5,7 +5,7 @@
 
 #include "hosts/messages/fields.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -146,4 +146,4 @@ FrameHandle AckWriter::grant(FramePool& pool, std::uint8_t lb, std::uint32_t ack
     return made;
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -8,7 +8,7 @@
 
 #include "frames/frame.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 constexpr std::size_t kDataHeaderBytes = 54, kAckBytes = 46;
 constexpr std::uint32_t kPsnMask = 0xFFFFFF;
@@ -112,4 +112,4 @@ class AckWriter {
     std::array<std::uint8_t, kAckBytes> header_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -8,7 +8,7 @@
 
 #include "frames/link_header.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 constexpr std::uint16_t kEthertype = 0x88B5;
 constexpr std::size_t kEthernetBytes = 14;
@@ -46,4 +46,4 @@ inline std::uint32_t decode_length(std::uint32_t field) {
     return ((field >> 10) * kBlockFlits + (field >> 5 & 0x1F)) * kFlitBytes + tail + 1;
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -15,7 +15,7 @@
 #include "hosts/messages/array_memory.h"
 #include "hosts/messages/codec.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 // Bytes of all arrays of the process.
 inline std::atomic<std::size_t> array_bytes = 0;
@@ -99,4 +99,4 @@ class Payloads {
     std::vector<Payload*> first_;  // by slice: head of the list of payloads that refer to it
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -8,7 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -174,4 +174,4 @@ std::unique_ptr<Entropies> make_entropies(const std::string& name, std::uint32_t
     throw std::invalid_argument("spraying algorithm " + name + " does not exist");
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -9,7 +9,7 @@
 
 #include "frames/frame.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 // Fate of a frame: acknowledged, marked, lost or trimmed, timed out.
 enum class PathNews : std::uint8_t { Good, Marked, Lost, Silent };
@@ -38,4 +38,4 @@ class Entropies {
 // algorithm, or `count` is not a power of two up to 256.
 std::unique_ptr<Entropies> make_entropies(const std::string& name, std::uint32_t count, std::uint64_t seed);
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -49,4 +49,4 @@ void IdleRatios::measured(std::uint32_t slot, std::uint32_t path, Time rtt, bool
     ratios_.of(path) = before > 0 && !afresh ? (3 * before + ratio) / 4 : ratio;
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -10,7 +10,7 @@
 #include "hosts/messages/codec.h"
 #include "hosts/paths/spray.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class IdleRatios {
    public:
@@ -46,4 +46,4 @@ class IdleRatios {
     std::array<bool, kMaxPathWindow> asked_{};     // by slot, whether the frame asks for an acknowledgement
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -163,4 +163,4 @@ Time PathDelays::patience(std::uint32_t slot, Time floor) const {
     return std::max({floor, trips_.typical(), idle_.longest(slot)});
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -15,7 +15,7 @@
 #include "hosts/paths/idle_ratios.h"
 #include "hosts/paths/spray.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class PathDelays {
    public:
@@ -74,4 +74,4 @@ class PathDelays {
     std::array<std::int64_t, kMaxPathWindow> depths_{};
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -119,4 +119,4 @@ std::uint8_t Spray::other_lb(std::uint8_t lb, const ByPath<Time>* silent) {
     return other != nullptr ? *other : lb;
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

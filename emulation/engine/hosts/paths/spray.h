@@ -13,7 +13,7 @@
 #include "frames/frame.h"
 #include "hosts/paths/entropies.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 // A bucket is a value of the low 4 bits of the header field lb (load balancing); each has a source route.
 constexpr std::size_t kBuckets = 16;
@@ -122,4 +122,4 @@ class Spray {
     std::array<std::uint8_t, kBuckets> order_{};  // buckets in the order in which lost frames try them
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -5,7 +5,7 @@
 #include <bit>
 #include <stdexcept>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -74,4 +74,4 @@ double PythonRandom::uniform() {
     return (high * 67'108'864.0 + low) / 9'007'199'254'740'992.0;
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railyard {
+namespace railyard::hosts {
 
 // Mersenne Twister (Matsumoto and Nishimura) with the state of random.Random(seed). `seed` is the integer
 // seed as bytes, the most significant byte first.
@@ -24,4 +24,4 @@ class PythonRandom {
     std::size_t at_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

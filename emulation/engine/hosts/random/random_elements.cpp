@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -58,4 +58,4 @@ void RandomElements::add_to(std::uint32_t* total) const {
     draw([total](std::size_t at, std::uint32_t element) { total[at] += element; });
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

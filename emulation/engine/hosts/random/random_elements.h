@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace railyard {
+namespace railyard::hosts {
 
 // Uniform int32 elements over the whole range, in the order of numpy.random.Generator.integers: each 64-bit
 // output of PCG64 gives two elements, the lower half first. Generator: PCG XSL RR 128/64, M. E. O'Neill,
@@ -32,4 +32,4 @@ class RandomElements {
     std::size_t count_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

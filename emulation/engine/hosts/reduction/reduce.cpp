@@ -10,7 +10,7 @@
 #include "hosts/messages/codec.h"
 #include "invariant.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -160,4 +160,4 @@ void combine_in_order(std::uint8_t* own, const std::vector<const std::uint8_t*>&
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

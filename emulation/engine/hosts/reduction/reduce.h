@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace railyard {
+namespace railyard::hosts {
 
 constexpr std::size_t kItemBytes = 4;
 
@@ -17,4 +17,4 @@ constexpr std::size_t kItemBytes = 4;
 void combine_in_order(std::uint8_t* own, const std::vector<const std::uint8_t*>& terms, std::size_t bytes,
                       std::uint8_t dtype, std::uint8_t op, std::vector<std::uint8_t>& room);
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -6,7 +6,7 @@
 
 #include "hosts/reduction/reduce.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 ReductionStats ReductionUnit::stats() const {
     ReductionStats stats = stats_;
@@ -209,4 +209,4 @@ void Reducer::write(std::uint32_t index, const Phase& phase, Time now) {
     agent_.finish(index, phase, now);
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

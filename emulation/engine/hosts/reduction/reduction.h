@@ -17,7 +17,7 @@
 #include "hosts/schedule/schedule.h"
 #include "network/links/application.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 struct Reduction {
     bool ccu = false;
@@ -146,4 +146,4 @@ class Reducer {
     std::vector<std::uint8_t> room_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -78,4 +78,4 @@ RankPlan::RankPlan(const SliceTable& table, std::size_t peers, std::vector<Send>
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -12,7 +12,7 @@
 
 #include "invariant.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
@@ -117,4 +117,4 @@ class StepBarrier {
     std::map<std::uint16_t, std::vector<Item>> held_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -6,7 +6,7 @@
 
 #include "network/links/application.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 Progress::Progress(const std::vector<Task>& tasks) : tasks_(tasks) {
     states_.reserve(tasks_.size());
@@ -73,4 +73,4 @@ void Progress::wait(std::uint32_t task, Time now) {
     push(std::max(now + tasks_[task].delay, *start_ + tasks_[task].at), task, false);
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

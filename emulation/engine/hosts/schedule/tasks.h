@@ -12,7 +12,7 @@
 
 #include "frames/frame.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 // A task of a rank; emulation/traffic/schedule/tasks.py explains the fields. `duration` < 0: no computation.
 struct Task {
@@ -76,4 +76,4 @@ class Progress {
     std::size_t computing_ = 0;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railyard {
+namespace railyard::hosts {
 
 void Allowance::sent(std::uint32_t slot, Bytes bytes, Time now, bool again) {
     end(slot);
@@ -73,4 +73,4 @@ void Allowance::tell_lost(Cause cause, Time now) {
     await_credit(now);
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

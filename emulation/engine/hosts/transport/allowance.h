@@ -13,7 +13,7 @@
 #include "hosts/messages/codec.h"
 #include "network/links/application.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class Allowance {
    public:
@@ -100,4 +100,4 @@ class Allowance {
     std::vector<Time> sent_at_;  // by slot; kUnset: sent more than once
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

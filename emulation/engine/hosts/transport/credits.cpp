@@ -8,7 +8,7 @@
 #include "hosts/messages/codec.h"
 #include "hosts/transport/receiver.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 void CreditGrants::ask(Receiver& receiver, std::uint32_t asked, bool without, Time now, Actions& actions) {
     Credit& credit = receiver.credit;
@@ -54,4 +54,4 @@ void CreditGrants::run(Time now, Actions& actions) {
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

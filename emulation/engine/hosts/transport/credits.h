@@ -10,7 +10,7 @@
 #include "frames/ring.h"
 #include "network/links/application.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class Receiver;
 
@@ -58,4 +58,4 @@ class CreditGrants {
     Ring<Receiver*> idle_;    // connections whose initial credit is to be restored
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

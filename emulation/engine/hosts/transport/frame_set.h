@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace railyard {
+namespace railyard::hosts {
 
 class FrameSet {
    public:
@@ -77,4 +77,4 @@ class FrameSet {
     std::vector<std::uint64_t> rest_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -255,4 +255,4 @@ void PathSender::on_timeout(Time now, Actions& actions) {
     timer = std::min(next_timeout_, now + std::max(rto_ / kProbes, kProbe));
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -14,7 +14,7 @@
 #include "hosts/paths/spray.h"
 #include "hosts/transport/sender.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class PathSender final : public Sender {
    public:
@@ -71,4 +71,4 @@ class PathSender final : public Sender {
     std::vector<std::uint32_t> found_;  // PSNs of lost frames, for resend_lost
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -6,7 +6,7 @@
 
 #include "hosts/transport/path_sender.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& parameters, RoundTrips& trips,
            Payloads& payloads)
@@ -80,4 +80,4 @@ void PeersByAddress::set(const std::vector<std::unique_ptr<Peer>>& peers) {
     for (const Peer* const peer : peers_) addresses_.push_back(peer->address());
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -16,7 +16,7 @@
 #include "hosts/transport/receiver.h"
 #include "hosts/transport/sender.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 // Description of a peer before a run.
 struct PeerSpec {
@@ -105,4 +105,4 @@ class PeersByAddress {
     std::vector<Peer*> peers_;              // in the order of `addresses_`
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

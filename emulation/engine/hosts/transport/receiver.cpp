@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -126,4 +126,4 @@ void Receiver::acknowledge(Time now, Actions& actions) {
         kVlResponse);
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -12,7 +12,7 @@
 #include "hosts/transport/frame_set.h"
 #include "hosts/transport/sender.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 class Receiver {
    public:
@@ -74,4 +74,4 @@ class Receiver {
     std::optional<Spray> paths_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -258,4 +258,4 @@ void Sender::detach() {
     frames_.clear();
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -22,7 +22,7 @@
 #include "hosts/transport/frame_set.h"
 #include "network/links/application.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 struct TransportParameters {
     std::uint32_t window = 64, ack_every = 16;
@@ -142,4 +142,4 @@ class Sender {
     std::vector<Sent> frames_;  // by the low bits of the PSN; the size is a power of two
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -5,7 +5,7 @@
 
 #include "hosts/messages/fields.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -79,4 +79,4 @@ FrameHandle ContributionWriter::frame(FramePool& pool, std::uint32_t block, std:
     return frame;
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -9,7 +9,7 @@
 
 #include "frames/frame.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 constexpr std::uint32_t kValueBytes = 256;    // length of the values, if a frame has any
 constexpr std::uint16_t kEveryLeaf = 0xFFFF;  // owner of a block whose result goes to all members
@@ -47,4 +47,4 @@ class ContributionWriter {
     std::array<std::uint8_t, kHeaderBytes> header_{};
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

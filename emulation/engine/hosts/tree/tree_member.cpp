@@ -11,7 +11,7 @@
 
 #include "hosts/messages/fields.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 namespace {
 
@@ -302,4 +302,4 @@ AgentStats TreeMember::stats() const {
     return out;
 }
 
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -16,7 +16,7 @@
 #include "hosts/agent.h"
 #include "hosts/tree/tree_frame.h"
 
-namespace railyard {
+namespace railyard::hosts {
 
 // Elements `start` up to `stop`, exclusive. Rank `source` sends values, rank `owner` gets the result; -1:
 // all.
@@ -131,4 +131,4 @@ class TreeMember final : public Participant {
     std::optional<Failure> failed_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::hosts

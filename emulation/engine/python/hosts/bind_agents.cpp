@@ -35,7 +35,7 @@ std::array<std::uint8_t, kBytes> header(const nb::bytes& bytes) {
 }
 
 // First credit in bytes and rate of all grants in bit/s.
-CreditParameters credits_of(const std::pair<Bytes, std::int64_t>& given) {
+hosts::CreditParameters credits_of(const std::pair<Bytes, std::int64_t>& given) {
     const auto& [first, rate] = given;
     if (first < Bytes(1) || rate < 1)
         throw std::invalid_argument("the first credit is " + to_string(first) +
@@ -48,8 +48,8 @@ CreditParameters credits_of(const std::pair<Bytes, std::int64_t>& given) {
 using Data = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // invalid_argument if an array is shorter than a rank's slices.
-void check_size(const Rank& rank, std::size_t bytes) {
-    const SliceTable& table = *rank.table;
+void check_size(const hosts::Rank& rank, std::size_t bytes) {
+    const hosts::SliceTable& table = *rank.table;
     for (std::size_t index = 0; index < table.offset.size(); ++index)
         if (table.offset[index] + table.size[index] > bytes)
             throw std::invalid_argument("the array has " + std::to_string(bytes) + " bytes, but slice " +
@@ -58,7 +58,7 @@ void check_size(const Rank& rank, std::size_t bytes) {
                                         "; give a longer array");
 }
 
-ByteArray to_data(const Rank& rank, const Data& data) {
+hosts::ByteArray to_data(const hosts::Rank& rank, const Data& data) {
     check_size(rank, data.size());
     return {data.data(), data.data() + data.size()};
 }
@@ -67,30 +67,31 @@ ByteArray to_data(const Rank& rank, const Data& data) {
 using ReductionTuple =
     std::tuple<bool, std::optional<std::uint64_t>, std::optional<std::uint64_t>, std::uint32_t>;
 
-std::optional<Reduction> reduction_from(const std::optional<ReductionTuple>& given) {
+std::optional<hosts::Reduction> reduction_from(const std::optional<ReductionTuple>& given) {
     if (!given) return std::nullopt;
     const auto& [ccu, rate, sram, percent] = *given;
     if (rate == 0)
         throw std::invalid_argument(
             "the reduction has a rate of 0 bit/s; give a positive rate, or None for no limit");
-    Reduction out{.ccu = ccu, .core_percent = percent};
+    hosts::Reduction out{.ccu = ccu, .core_percent = percent};
     if (rate) out.rate_bps = static_cast<std::int64_t>(*rate);
     if (sram) out.sram_bytes = Bytes(*sram);
     return out;
 }
 
-void make_agent(Agent* self, std::shared_ptr<const Rank> rank, std::shared_ptr<ByteArray> array,
-                std::uint16_t job, const TransportParameters& parameters,
+void make_agent(hosts::Agent* self, std::shared_ptr<const hosts::Rank> rank,
+                std::shared_ptr<hosts::ByteArray> array, std::uint16_t job,
+                const hosts::TransportParameters& parameters,
                 const std::optional<ReductionTuple>& reduction) {
     const auto chosen = reduction_from(reduction);
-    auto unit = chosen ? std::make_shared<ReductionUnit>(*chosen) : nullptr;
-    new (self) Agent(std::move(rank), std::move(array), job, parameters, std::move(unit));
+    auto unit = chosen ? std::make_shared<hosts::ReductionUnit>(*chosen) : nullptr;
+    new (self) hosts::Agent(std::move(rank), std::move(array), job, parameters, std::move(unit));
 }
 
 }  // namespace
 
 void bind_transport(nb::module_& m) {
-    nb::class_<TransportParameters>(
+    nb::class_<hosts::TransportParameters>(
         m, "Transport",
         "Parameters of an agent's connections, as emulation.traffic.host.transport defines them.\n"
         "\n"
@@ -108,22 +109,23 @@ void bind_transport(nb::module_& m) {
         "credits that are not positive, or `go_back` without `congestion`.")
         .def(
             "__init__",
-            [](TransportParameters* self, std::uint32_t window, std::uint32_t ack_every, Time ack_delay,
-               Time initial_rto, Time min_rto, Time path_rto, Time max_rto, int max_retries, int lb_mode,
-               std::uint32_t first_psn, std::uint16_t first_queue, int level, bool adaptive,
+            [](hosts::TransportParameters* self, std::uint32_t window, std::uint32_t ack_every,
+               Time ack_delay, Time initial_rto, Time min_rto, Time path_rto, Time max_rto, int max_retries,
+               int lb_mode, std::uint32_t first_psn, std::uint16_t first_queue, int level, bool adaptive,
                const nb::bytes& data, const nb::bytes& ack, const nb::object& congestion, bool lossy,
                const std::string& spray, std::uint32_t entropies, std::uint64_t seed,
                const std::optional<std::pair<Bytes, std::int64_t>>& credits, bool go_back) {
-                if (window < 1 || window > kMaxWindow)
+                if (window < 1 || window > hosts::kMaxWindow)
                     throw std::invalid_argument("the window is " + std::to_string(window) +
-                                                " frames; give 1 to " + std::to_string(kMaxWindow));
-                if (ack_every < 1 || ack_every > kMapFrames)
+                                                " frames; give 1 to " + std::to_string(hosts::kMaxWindow));
+                if (ack_every < 1 || ack_every > hosts::kMapFrames)
                     throw std::invalid_argument("an acknowledgement for " + std::to_string(ack_every) +
-                                                " frames; give 1 to " + std::to_string(kMapFrames));
+                                                " frames; give 1 to " + std::to_string(hosts::kMapFrames));
                 if (go_back && congestion.is_none())
                     throw std::invalid_argument("go-back-N needs congestion control; give `congestion`");
-                if (!spray.empty()) make_entropies(spray, entropies, seed);  // invalid_argument before a run
-                TransportParameters parameters;
+                if (!spray.empty())
+                    hosts::make_entropies(spray, entropies, seed);  // invalid_argument before a run
+                hosts::TransportParameters parameters;
                 parameters.window = window;
                 parameters.ack_every = ack_every;
                 parameters.ack_delay = ack_delay;
@@ -137,7 +139,7 @@ void bind_transport(nb::module_& m) {
                 parameters.first_queue = first_queue;
                 parameters.level = level;
                 parameters.adaptive = adaptive;
-                parameters.templates = {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)};
+                parameters.templates = {header<hosts::kDataHeaderBytes>(data), header<hosts::kAckBytes>(ack)};
                 parameters.lossy = lossy;
                 parameters.go_back = go_back;
                 parameters.spray = spray;
@@ -149,7 +151,7 @@ void bind_transport(nb::module_& m) {
                     parameters.frame_bytes = chosen.facts.frame_bytes;
                     if (credits) parameters.credits = credits_of(*credits);
                 }
-                new (self) TransportParameters(std::move(parameters));
+                new (self) hosts::TransportParameters(std::move(parameters));
             },
             nb::kw_only(), nb::arg("window"), nb::arg("ack_every"), nb::arg("ack_delay_ps"),
             nb::arg("initial_rto_ps"), nb::arg("min_rto_ps"), nb::arg("path_rto_ps"), nb::arg("max_rto_ps"),
@@ -161,7 +163,7 @@ void bind_transport(nb::module_& m) {
 }
 
 void bind_agents(nb::module_& m) {
-    nb::class_<Agent, Participant>(
+    nb::class_<hosts::Agent, hosts::Participant>(
         m, "Agent",
         "Agent of a rank in a collective or a traffic graph.\n"
         "\n"
@@ -169,9 +171,10 @@ void bind_agents(nb::module_& m) {
         "over. ValueError if the array is too short for the rank's slices.")
         .def(
             "__init__",
-            [](Agent* self, std::shared_ptr<const Rank> rank, const Data& data, std::uint16_t job,
-               const TransportParameters& parameters, const std::optional<ReductionTuple>& reduction) {
-                auto array = std::make_shared<ByteArray>(to_data(*rank, data));
+            [](hosts::Agent* self, std::shared_ptr<const hosts::Rank> rank, const Data& data,
+               std::uint16_t job, const hosts::TransportParameters& parameters,
+               const std::optional<ReductionTuple>& reduction) {
+                auto array = std::make_shared<hosts::ByteArray>(to_data(*rank, data));
                 make_agent(self, std::move(rank), std::move(array), job, parameters, reduction);
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"),
@@ -182,8 +185,9 @@ void bind_agents(nb::module_& m) {
             "busy cores); None: reductions take no time. See emulation.traffic.host.reduction.")
         .def(
             "__init__",
-            [](Agent* self, std::shared_ptr<const Rank> rank, AgentArray& data, std::uint16_t job,
-               const TransportParameters& parameters, const std::optional<ReductionTuple>& reduction) {
+            [](hosts::Agent* self, std::shared_ptr<const hosts::Rank> rank, AgentArray& data,
+               std::uint16_t job, const hosts::TransportParameters& parameters,
+               const std::optional<ReductionTuple>& reduction) {
                 check_size(*rank, data.elements * sizeof(std::uint32_t));
                 make_agent(self, std::move(rank), data.take(), job, parameters, reduction);
             },
@@ -193,13 +197,13 @@ void bind_agents(nb::module_& m) {
             "\n"
             "`reduction` is (True for the CCU, rate in bit/s or None, SRAM in bytes or None, percentage of\n"
             "busy cores); None: reductions take no time. See emulation.traffic.host.reduction.")
-        .def_prop_ro("longest", &Agent::longest,
+        .def_prop_ro("longest", &hosts::Agent::longest,
                      "Largest number of frames that are still to be sent to one peer.")
         .def_prop_ro(
             "spans",
-            [](const Agent& agent) {
+            [](const hosts::Agent& agent) {
                 nb::list spans;
-                for (const Progress::Span& span : agent.times())
+                for (const hosts::Progress::Span& span : agent.times())
                     spans.append(nb::make_tuple(span.opened, span.ended));
                 return spans;
             },
@@ -207,23 +211,23 @@ void bind_agents(nb::module_& m) {
             "Opening time and end time of each task, in ps.\n"
             "\n"
             "-1 is a time still to come. The list is empty if the rank has no tasks.");
-    nb::class_<Concurrent, Participant>(
+    nb::class_<hosts::Concurrent, hosts::Participant>(
         m, "Concurrent",
         "Agents of an NPU in collectives that begin and end independently.\n"
         "\n"
         "Each agent has a range of queue numbers; the queue number of a frame selects the agent. See\n"
         "emulation.traffic.host.concurrent.")
         .def(nb::init<>())
-        .def("add", &Concurrent::add, nb::arg("agent"), nb::arg("first_queue"), nb::arg("queues"),
+        .def("add", &hosts::Concurrent::add, nb::arg("agent"), nb::arg("first_queue"), nb::arg("queues"),
              "Add an agent; the next start() starts the agent.\n"
              "\n"
              "The agent gets the queue numbers `first_queue` to `first_queue` + `queues` - 1. ValueError if\n"
              "another agent has any of these numbers, or they exceed 16 bits.")
-        .def("remove", &Concurrent::remove, nb::arg("first_queue"),
+        .def("remove", &hosts::Concurrent::remove, nb::arg("first_queue"),
              "Remove the agent whose first queue number is `first_queue`; its later frames count as junk.")
         .def(
             "call_at_end",
-            [](Concurrent& c, nb::object call) {
+            [](hosts::Concurrent& c, nb::object call) {
                 c.on_end = [call = std::move(call)](std::uint16_t first) { call(first); };
             },
             nb::sig("def call_at_end(self, call: collections.abc.Callable[[int], None], /) -> None"),
@@ -231,35 +235,36 @@ void bind_agents(nb::module_& m) {
             "\n"
             "An agent ends when its result is final, or when it gives up. An agent that receives nothing\n"
             "ends when all its frames are acknowledged.");
-    nb::class_<RepeatingAgent, Participant>(
+    nb::class_<hosts::RepeatingAgent, hosts::Participant>(
         m, "RepeatingAgent",
         "Agent of a rank in a training job, which alternates computation and a collective.\n"
         "\n"
         "See emulation.traffic.host.iterations for `iterations`, `compute_ps` and `overlap_ps`.")
         .def(
             "__init__",
-            [](RepeatingAgent* self, std::shared_ptr<const Rank> rank, const Data& data,
-               std::uint32_t iterations, Time compute, Time overlap, const TransportParameters& parameters,
-               const std::optional<ReductionTuple>& reduction) {
-                ByteArray bytes = to_data(*rank, data);
-                new (self) RepeatingAgent(std::move(rank), std::move(bytes), {iterations, compute, overlap},
+            [](hosts::RepeatingAgent* self, std::shared_ptr<const hosts::Rank> rank, const Data& data,
+               std::uint32_t iterations, Time compute, Time overlap,
+               const hosts::TransportParameters& parameters, const std::optional<ReductionTuple>& reduction) {
+                hosts::ByteArray bytes = to_data(*rank, data);
+                new (self)
+                    hosts::RepeatingAgent(std::move(rank), std::move(bytes), {iterations, compute, overlap},
                                           parameters, reduction_from(reduction));
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("iterations"), nb::arg("compute_ps"),
             nb::arg("overlap_ps"), nb::arg("parameters"), nb::arg("reduction") = nb::none())
-        .def_prop_ro("longest", &RepeatingAgent::longest,
+        .def_prop_ro("longest", &hosts::RepeatingAgent::longest,
                      "Largest number of frames of an iteration that are still to be sent to one peer.")
         .def(
             "call_at_iteration",
-            [](RepeatingAgent& i, nb::object call) {
+            [](hosts::RepeatingAgent& i, nb::object call) {
                 i.on_iteration = [call = std::move(call)](std::uint32_t number) { call(number); };
             },
             nb::sig("def call_at_iteration(self, call: collections.abc.Callable[[int], None], /) -> None"),
             "Set the function that is called with the number of each iteration that ends.")
         .def(
             "use_level",
-            [](RepeatingAgent& i, int level, const nb::bytes& data, const nb::bytes& ack) {
-                i.set_level(level, {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)});
+            [](hosts::RepeatingAgent& i, int level, const nb::bytes& data, const nb::bytes& ack) {
+                i.set_level(level, {header<hosts::kDataHeaderBytes>(data), header<hosts::kAckBytes>(ack)});
             },
             nb::sig("def use_level(self, level: int, data: bytes, ack: bytes, /) -> None"),
             "Set the service level of data and the frame templates.\n"
@@ -267,9 +272,9 @@ void bind_agents(nb::module_& m) {
             "They apply to iterations that have neither begun nor received a frame.")
         .def(
             "reports",
-            [](const RepeatingAgent& i) {
+            [](const hosts::RepeatingAgent& i) {
                 nb::list out;
-                for (const IterationReport& r : i.log())
+                for (const hosts::IterationReport& r : i.log())
                     out.append(nb::make_tuple(r.begun, r.send, r.sent, r.end, r.checksum));
                 return out;
             },

@@ -21,11 +21,11 @@ using ReadBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb:
 // Upper and lower half of a 128-bit number.
 using Halves = std::pair<std::uint64_t, std::uint64_t>;
 
-RandomElements::Word word_of(const Halves& halves) {
-    return RandomElements::Word{halves.first} << 64 | halves.second;
+hosts::RandomElements::Word word_of(const Halves& halves) {
+    return hosts::RandomElements::Word{halves.first} << 64 | halves.second;
 }
 
-std::uint32_t* elements_of(const RandomElements& random, const Elements& array) {
+std::uint32_t* elements_of(const hosts::RandomElements& random, const Elements& array) {
     if (array.size() != random.count())
         throw std::invalid_argument("the array has " + std::to_string(array.size()) +
                                     " elements; give an array of " + std::to_string(random.count()));
@@ -34,7 +34,7 @@ std::uint32_t* elements_of(const RandomElements& random, const Elements& array) 
 
 }  // namespace
 
-std::shared_ptr<ByteArray> AgentArray::take() {
+std::shared_ptr<hosts::ByteArray> AgentArray::take() {
     if (bytes == nullptr)
         throw std::invalid_argument("another agent has this array; make a new array for each agent");
     return std::move(bytes);
@@ -45,7 +45,7 @@ void bind_arrays(nb::module_& m) {
         .def_prop_ro(
             "shape", [](const AgentArray& array) { return nb::make_tuple(array.elements); },
             nb::for_getter(nb::sig("def shape(self, /) -> tuple[int]")));
-    nb::class_<RandomElements>(
+    nb::class_<hosts::RandomElements>(
         m, "RandomElements",
         "Random int32 elements over the whole range, equal to those of numpy's generator.\n"
         "\n"
@@ -54,14 +54,14 @@ void bind_arrays(nb::module_& m) {
         "does not have `count` elements.")
         .def(
             "__init__",
-            [](RandomElements* self, const Halves& state, const Halves& increment, std::size_t count) {
-                new (self) RandomElements(word_of(state), word_of(increment), count);
+            [](hosts::RandomElements* self, const Halves& state, const Halves& increment, std::size_t count) {
+                new (self) hosts::RandomElements(word_of(state), word_of(increment), count);
             },
             nb::arg("state"), nb::arg("increment"), nb::arg("count"))
-        .def_prop_ro("count", &RandomElements::count)
+        .def_prop_ro("count", &hosts::RandomElements::count)
         .def(
             "fill",
-            [](const RandomElements& random, const Elements& array) {
+            [](const hosts::RandomElements& random, const Elements& array) {
                 std::uint32_t* const out = elements_of(random, array);
                 const nb::gil_scoped_release free;
                 random.fill(out);
@@ -69,16 +69,16 @@ void bind_arrays(nb::module_& m) {
             nb::arg("array"), nb::sig("def fill(self, array: numpy.typing.NDArray[numpy.uint32]) -> None"))
         .def(
             "add_to",
-            [](const RandomElements& random, const Elements& total) {
+            [](const hosts::RandomElements& random, const Elements& total) {
                 std::uint32_t* const out = elements_of(random, total);
                 const nb::gil_scoped_release free;
                 random.add_to(out);
             },
             nb::arg("total"), nb::sig("def add_to(self, total: numpy.typing.NDArray[numpy.uint32]) -> None"),
             "Add the elements to those of an array; sums wrap.")
-        .def("array", [](const RandomElements& random) {
+        .def("array", [](const hosts::RandomElements& random) {
             const nb::gil_scoped_release free;
-            auto bytes = std::make_shared<ByteArray>(random.count() * sizeof(std::uint32_t));
+            auto bytes = std::make_shared<hosts::ByteArray>(random.count() * sizeof(std::uint32_t));
             random.fill(reinterpret_cast<std::uint32_t*>(bytes->data()));
             return AgentArray{std::move(bytes), random.count()};
         });

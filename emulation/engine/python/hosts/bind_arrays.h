@@ -11,9 +11,9 @@ namespace railyard::python {
 // Array that one agent can take over, without a copy.
 struct AgentArray {
     // Return the bytes for an agent; invalid_argument if an agent has taken them already.
-    std::shared_ptr<ByteArray> take();
+    std::shared_ptr<hosts::ByteArray> take();
 
-    std::shared_ptr<ByteArray> bytes;
+    std::shared_ptr<hosts::ByteArray> bytes;
     std::size_t elements = 0;
 };
 

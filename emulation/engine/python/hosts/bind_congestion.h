@@ -11,8 +11,8 @@ namespace railyard::python {
 
 // Factory of congestion control for connections, and the facts of their paths.
 struct ChosenCongestion {
-    std::function<std::unique_ptr<CongestionControl>()> make;
-    PathFacts facts;
+    std::function<std::unique_ptr<hosts::CongestionControl>()> make;
+    hosts::PathFacts facts;
 };
 
 // Convert the tuple (name, parameters, facts, factory), whose factory returns a Python algorithm or is None.

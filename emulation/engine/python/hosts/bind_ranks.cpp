@@ -28,8 +28,8 @@ using TaskTuple = std::tuple<std::uint32_t, Time, Time, Time, std::uint32_t, std
                              std::vector<std::uint32_t>>;
 using PlanTuple = std::pair<std::vector<PhaseTuple>, std::vector<std::vector<std::uint32_t>>>;
 
-PeerSpec peer_of(const PeerTuple& given) {
-    PeerSpec peer;
+hosts::PeerSpec peer_of(const PeerTuple& given) {
+    hosts::PeerSpec peer;
     const auto& [rank, address, lbs, ack_lbs, paths, weights, timings, seed] = given;
     peer.rank = rank;
     peer.address = address;
@@ -39,11 +39,11 @@ PeerSpec peer_of(const PeerTuple& given) {
         throw std::invalid_argument("peer " + std::to_string(rank) +
                                     " has no connection; give at least one load-balance value of data");
     if (paths) {
-        if (paths->size() != kBuckets || (!weights.empty() && weights.size() != kBuckets))
-            throw std::invalid_argument("peer " + std::to_string(rank) + " has " +
-                                        std::to_string(paths->size()) + " paths and " +
-                                        std::to_string(weights.size()) + " weights; give " +
-                                        std::to_string(kBuckets) + " paths, and as many weights or none");
+        if (paths->size() != hosts::kBuckets || (!weights.empty() && weights.size() != hosts::kBuckets))
+            throw std::invalid_argument(
+                "peer " + std::to_string(rank) + " has " + std::to_string(paths->size()) + " paths and " +
+                std::to_string(weights.size()) + " weights; give " + std::to_string(hosts::kBuckets) +
+                " paths, and as many weights or none");
         peer.shares.emplace();
         std::copy(paths->begin(), paths->end(), peer.shares->paths.begin());
         peer.shares->weights = weights;
@@ -55,40 +55,39 @@ PeerSpec peer_of(const PeerTuple& given) {
 }
 
 std::uint32_t number_or_none(std::int64_t number, std::size_t below, const char* what) {
-    if (number < 0) return kNone;
+    if (number < 0) return hosts::kNone;
     if (static_cast<std::uint64_t>(number) >= below)
         throw std::invalid_argument(std::string(what) + " " + std::to_string(number) + " is not below " +
                                     std::to_string(below));
     return static_cast<std::uint32_t>(number);
 }
 
-CellPlan plan_of(const PlanTuple& given, std::size_t tasks) {
-    CellPlan plan;
+hosts::CellPlan plan_of(const PlanTuple& given, std::size_t tasks) {
+    hosts::CellPlan plan;
     for (const auto& [step, op, sources, task] : given.first)
         plan.phases.push_back({step, op, sources, number_or_none(task, tasks, "task")});
     plan.releases = given.second;
     return plan;
 }
 
-std::shared_ptr<const Rank> make_rank(std::shared_ptr<const SliceTable> table, std::uint32_t number,
-                                      std::uint32_t ranks, std::uint16_t address, std::uint8_t dtype,
-                                      bool overlap, const std::vector<PeerTuple>& peers,
-                                      const std::vector<SendTuple>& sends,
-                                      const std::vector<PlanTuple>& plans, std::vector<std::uint32_t> of_cell,
-                                      const std::vector<TaskTuple>& tasks) {
-    auto rank = std::make_shared<Rank>();
+std::shared_ptr<const hosts::Rank> make_rank(
+    std::shared_ptr<const hosts::SliceTable> table, std::uint32_t number, std::uint32_t ranks,
+    std::uint16_t address, std::uint8_t dtype, bool overlap, const std::vector<PeerTuple>& peers,
+    const std::vector<SendTuple>& sends, const std::vector<PlanTuple>& plans,
+    std::vector<std::uint32_t> of_cell, const std::vector<TaskTuple>& tasks) {
+    auto rank = std::make_shared<hosts::Rank>();
     rank->rank = number;
     rank->ranks = ranks;
     rank->address = address;
     rank->dtype = dtype;
     rank->overlap = overlap;
     for (const PeerTuple& peer : peers) rank->peers.push_back(peer_of(peer));
-    std::vector<Send> all_sends;
+    std::vector<hosts::Send> all_sends;
     all_sends.reserve(sends.size());
     for (const auto& [step, peer, op, shift, task] : sends)
         all_sends.push_back({step, number_or_none(peer, peers.size(), "peer"), op, shift,
                              number_or_none(task, tasks.size(), "task")});
-    std::vector<CellPlan> distinct;
+    std::vector<hosts::CellPlan> distinct;
     distinct.reserve(plans.size());
     for (const PlanTuple& plan : plans) distinct.push_back(plan_of(plan, tasks.size()));
     rank->plan.emplace(*table, peers.size(), std::move(all_sends), std::move(distinct), std::move(of_cell));
@@ -104,7 +103,7 @@ std::shared_ptr<const Rank> make_rank(std::shared_ptr<const SliceTable> table, s
 }  // namespace
 
 void bind_ranks(nb::module_& m) {
-    nb::class_<SliceTable>(
+    nb::class_<hosts::SliceTable>(
         m, "Slices",
         "Slices of a rank's array, each the payload of a frame.\n"
         "\n"
@@ -119,8 +118,8 @@ void bind_ranks(nb::module_& m) {
         .def(nb::init<std::vector<std::uint64_t>, std::vector<std::uint32_t>, std::vector<std::uint32_t>,
                       std::vector<std::uint32_t>, std::size_t>(),
              nb::arg("offsets"), nb::arg("sizes"), nb::arg("cells"), nb::arg("order"), nb::arg("count"));
-    const nb::class_<Rank> rank(m, "Rank",
-                                "Part of a rank in a schedule; agents of all its iterations share it.");
+    const nb::class_<hosts::Rank> rank(
+        m, "Rank", "Part of a rank in a schedule; agents of all its iterations share it.");
     m.def("rank", make_rank, nb::arg("slices"), nb::arg("rank"), nb::arg("ranks"), nb::arg("address"),
           nb::arg("dtype"), nb::arg("overlap"), nb::arg("peers"), nb::arg("sends"), nb::arg("plans"),
           nb::arg("of_cell"), nb::arg("tasks"),

@@ -19,7 +19,7 @@ using PortTuple = std::tuple<std::uint16_t, std::uint8_t, std::uint16_t, std::ve
 using Column = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Data = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-TreePort port_of(const PortTuple& given) {
+hosts::TreePort port_of(const PortTuple& given) {
     const auto& [tree, port, next, leaves, window, first_block] = given;
     if (window < 1)
         throw std::invalid_argument("tree " + std::to_string(tree) +
@@ -27,13 +27,13 @@ TreePort port_of(const PortTuple& given) {
     return {tree, Port(port), next, leaves, window, first_block};
 }
 
-void make_blocks(TreeBlocks* self, const Column& starts, const Column& stops, const Column& sources,
+void make_blocks(hosts::TreeBlocks* self, const Column& starts, const Column& stops, const Column& sources,
                  const Column& owners) {
     const std::size_t count = starts.size();
     if (stops.size() != count || sources.size() != count || owners.size() != count)
         throw std::invalid_argument(
             "the columns of blocks differ in length; give a start, stop, source and owner for each block");
-    new (self) TreeBlocks;
+    new (self) hosts::TreeBlocks;
     self->all.reserve(count);
     for (std::size_t i = 0; i < count; ++i)
         self->all.push_back({static_cast<std::uint64_t>(starts(i)), static_cast<std::uint64_t>(stops(i)),
@@ -43,7 +43,7 @@ void make_blocks(TreeBlocks* self, const Column& starts, const Column& stops, co
 }  // namespace
 
 void bind_tree(nb::module_& m) {
-    nb::class_<TreeBlocks>(
+    nb::class_<hosts::TreeBlocks>(
         m, "TreeBlocks",
         "Blocks of a reduction tree, in columns.\n"
         "\n"
@@ -55,7 +55,7 @@ void bind_tree(nb::module_& m) {
              nb::sig("def __init__(self, starts: numpy.typing.NDArray[numpy.int64], stops: "
                      "numpy.typing.NDArray[numpy.int64], sources: numpy.typing.NDArray[numpy.int64], owners: "
                      "numpy.typing.NDArray[numpy.int64]) -> None"));
-    nb::class_<TreeMember, Participant>(
+    nb::class_<hosts::TreeMember, hosts::Participant>(
         m, "TreeMember",
         "Agent of an NPU in an in-network reduction; see emulation.traffic.tree.member.\n"
         "\n"
@@ -78,15 +78,16 @@ void bind_tree(nb::module_& m) {
         "ValueError if a block exceeds the array or a frame, or if a window is 0.")
         .def(
             "__init__",
-            [](TreeMember* self, std::uint32_t rank, std::uint16_t address, const Data& data,
-               const std::vector<std::pair<PortTuple, std::shared_ptr<TreeBlocks>>>& trees, Time initial_rto,
-               Time min_rto, Time max_rto, int report_after, int max_retries, std::uint8_t operation,
-               std::uint8_t item_bytes, bool scaled) {
-                std::vector<std::pair<TreePort, SharedBlocks>> ports;
+            [](hosts::TreeMember* self, std::uint32_t rank, std::uint16_t address, const Data& data,
+               const std::vector<std::pair<PortTuple, std::shared_ptr<hosts::TreeBlocks>>>& trees,
+               Time initial_rto, Time min_rto, Time max_rto, int report_after, int max_retries,
+               std::uint8_t operation, std::uint8_t item_bytes, bool scaled) {
+                std::vector<std::pair<hosts::TreePort, hosts::SharedBlocks>> ports;
                 for (const auto& [port, blocks] : trees) ports.emplace_back(port_of(port), blocks);
-                new (self) TreeMember(rank, address, ByteArray(data.data(), data.data() + data.size()), ports,
-                                      {initial_rto, min_rto, max_rto, report_after, max_retries, operation,
-                                       item_bytes, scaled});
+                new (self) hosts::TreeMember(rank, address,
+                                             hosts::ByteArray(data.data(), data.data() + data.size()), ports,
+                                             {initial_rto, min_rto, max_rto, report_after, max_retries,
+                                              operation, item_bytes, scaled});
             },
             nb::kw_only(), nb::arg("rank"), nb::arg("address"), nb::arg("data"), nb::arg("trees"),
             nb::arg("initial_rto_ps"), nb::arg("min_rto_ps"), nb::arg("max_rto_ps"), nb::arg("report_after"),
@@ -99,17 +100,17 @@ void bind_tree(nb::module_& m) {
                     "max_retries: int, operation: int, item_bytes: int, scaled: bool) -> None"))
         .def(
             "call_when_lost",
-            [](TreeMember& t, nb::object call) {
+            [](hosts::TreeMember& t, nb::object call) {
                 t.on_lost = [call = std::move(call)](std::uint16_t tree) { call(tree); };
             },
             nb::sig("def call_when_lost(self, call: collections.abc.Callable[[int], None], /) -> None"),
             "Set the function that is called with the number of a tree that gives no results.")
-        .def("lacking_of", &TreeMember::lacking, nb::arg("tree"),
+        .def("lacking_of", &hosts::TreeMember::lacking, nb::arg("tree"),
              "Return the indices of the blocks of a tree whose results have not arrived.")
         .def(
             "move_to",
-            [](TreeMember& t, std::uint16_t tree, const PortTuple& port, std::shared_ptr<TreeBlocks> blocks,
-               Time now) {
+            [](hosts::TreeMember& t, std::uint16_t tree, const PortTuple& port,
+               std::shared_ptr<hosts::TreeBlocks> blocks, Time now) {
                 Actions actions(loose_frames());
                 t.move(tree, port_of(port), std::move(blocks), now, actions);
                 return from_answer(actions);
@@ -122,7 +123,7 @@ void bind_tree(nb::module_& m) {
             "\n"
             "`blocks` are the blocks of `tree` whose results some member lacks. ValueError if the member is\n"
             "not in `tree`.")
-        .def_prop_ro("wrapped_blocks", &TreeMember::wrapped_blocks,
+        .def_prop_ro("wrapped_blocks", &hosts::TreeMember::wrapped_blocks,
                      "Number of results whose sum left the range of its values.");
 }
 

@@ -10,7 +10,7 @@
 #include "hosts/transport/credits.h"
 #include "hosts/transport/receiver.h"
 
-namespace railyard {
+namespace railyard::hosts {
 namespace {
 
 constexpr Time kUs = kMicrosecond;
@@ -162,4 +162,4 @@ TEST_F(Spending, LostFramesNeedCreditAgain) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -8,7 +8,7 @@
 
 #include "hosts/transport/frame_set.h"
 
-namespace railyard {
+namespace railyard::hosts {
 namespace {
 
 struct Sizes : testing::TestWithParam<std::uint32_t> {};
@@ -79,4 +79,4 @@ TEST_P(Sizes, CountFromTheBeginningWithoutAGap) {
 INSTANTIATE_TEST_SUITE_P(FrameSet, Sizes, testing::Values(64, 128, 256, 1024));
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -7,7 +7,7 @@
 #include "hosts/messages/codec.h"
 #include "hosts/messages/payloads.h"
 
-namespace railyard {
+namespace railyard::hosts {
 namespace {
 
 using unit::templates;
@@ -100,4 +100,4 @@ TEST(Payloads, AChangeOfASliceKeepsWhatFramesCarry) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -6,7 +6,7 @@
 #include "hosts.h"
 #include "hosts/paths/spray.h"
 
-namespace railyard {
+namespace railyard::hosts {
 namespace {
 
 using unit::kUs;
@@ -129,4 +129,4 @@ TEST(RoundTrips, ThePeakDecaysSlowly) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -5,7 +5,7 @@
 #include "hosts/random/random_elements.h"
 #include "hosts/saturator.h"
 
-namespace railyard {
+namespace railyard::hosts {
 namespace {
 
 TEST(PythonRandom, EqualsPythonsGenerator) {
@@ -54,4 +54,4 @@ TEST(Saturator, NeedsFrames) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::hosts

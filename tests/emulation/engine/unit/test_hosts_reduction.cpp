@@ -4,7 +4,7 @@
 #include "hosts/reduction/reduce.h"
 #include "hosts/reduction/reduction.h"
 
-namespace railyard {
+namespace railyard::hosts {
 namespace {
 
 TEST(Sums, OfInt32WrapAndAreInOrder) {
@@ -71,4 +71,4 @@ TEST(ReductionUnit, SpillsWhatSramDoesNotHold) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -8,7 +8,7 @@
 #include "hosts/schedule/tasks.h"
 #include "network/links/application.h"
 
-namespace railyard {
+namespace railyard::hosts {
 namespace {
 
 TEST(SliceTable, FindsSlicesAtTheirOffsetsOnly) {
@@ -151,4 +151,4 @@ TEST_F(Graph, SlicesHeldForATaskAreReleasedOnce) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::hosts

@@ -10,7 +10,7 @@
 #include "hosts/transport/path_sender.h"
 #include "hosts/transport/receiver.h"
 
-namespace railyard {
+namespace railyard::hosts {
 namespace {
 
 using unit::kUs;
@@ -309,4 +309,4 @@ TEST_F(Receiving, EchoesMarksAndRetransmissionsOnce) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::hosts
