@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from controller.paths.graph.admitted import AdmittedPaths
 from controller.plan.entry import Path
 
-__all__ = ["collide"]
-
 # Spine by source.
 _SPINES = {"n0": 0, "n1": 1, "n2": 1, "n3": 2, "n7": 2, "n4": 3, "n5": 4, "n6": 5}
 

@@ -15,8 +15,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["loads", "write_case"]
-
 _COPIED = ("network_attribute.txt", "transport_channel.csv")
 # Columns that are divided, by the pattern of their files.
 _DIVIDED = {"traffic.csv": "dataSize(Byte)", "*/task_statistics.csv": "taskCompletesTime(us)"}

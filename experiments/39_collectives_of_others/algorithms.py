@@ -15,8 +15,6 @@ from harness.formats.msccl.graph import read_msccl
 from papers.checking.statements import heading
 from railyard.command import result_of
 
-__all__ = ["compare"]
-
 CHUNK_BYTES = 16_384
 RACK = {"name": "ub-rack", "lane_rate_gbps": 100}
 

@@ -25,8 +25,6 @@ from harness.formats.written import write_imported
 from papers.checking.statements import heading
 from railyard.command import railyard, result_of
 
-__all__ = ["compare"]
-
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
 PARTS = 4

@@ -18,8 +18,6 @@ from harness.formats.written import write_imported
 from papers.checking.statements import heading
 from railyard.command import result_of
 
-__all__ = ["compare"]
-
 GPUS = 8
 LINK_GBPS = 512
 SIZES = (1 << 16, 1 << 20, 1 << 24)

@@ -3,8 +3,6 @@
 
 import networkx as nx
 
-__all__ = ["RATE_GBPS", "ring"]
-
 RATE_GBPS = 50 * 2**30 * 8 / 10**9
 
 

@@ -7,8 +7,6 @@ links here have 1 ns. A spine joins the rails without a bottleneck.
 
 import networkx as nx
 
-__all__ = ["NIC_GB", "NVLINK_GB", "servers"]
-
 GPUS = 8
 NVLINK_GB = 360.0
 NIC_GB = 48.5

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from fabric import GPUS, NIC_GB, NVLINK_GB
 
-__all__ = ["PARTS", "part_of", "rank_numbers", "their_times"]
-
 # Parts of an iteration, and the columns of SimAI's summary that they add up.
 PARTS: Mapping[str, tuple[str, ...]] = {
     "computations": ("total comp",),

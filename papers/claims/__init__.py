@@ -26,15 +26,7 @@ figures. A claim states:
 from __future__ import annotations
 
 from papers.claims.check import Check, Progress, Row, Values, headline, judged, passed
-from papers.claims.claim import (
-    Claim,
-    Interval,
-    Kind,
-    Measured,
-    Mutation,
-    Verdict,
-    verdict,
-)
+from papers.claims.claim import Claim, Interval, Kind, Measured, Mutation, Verdict, verdict
 from papers.claims.form.catalogue import claims_of, experiment_files, named_claims, paper_files
 from papers.claims.form.reader import ClaimFile, read_claims
 from papers.claims.runner import Finished, Runner, local, rows_of

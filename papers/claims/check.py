@@ -155,10 +155,7 @@ def headline(rows: Iterable[Row]) -> Sequence[str]:
         Kind.identity: "identities (no evidence)",
         Kind.recalled: "figures recalled of the paper",
     }
-    others: dict[Verdict, str] = {
-        "known difference": "known to differ",
-        "unexpected": "unexpected",
-    }
+    others: dict[Verdict, str] = {"known difference": "known to differ", "unexpected": "unexpected"}
     lines = []
     for kind, counter in counts(rows).items():
         rest = [f"{counter[name]} {words}" for name, words in others.items() if counter[name]]

@@ -26,17 +26,7 @@ from papers.claims.expression import Expression
 from topologies.errors import RailyardError
 from topologies.plugins.python_file import is_reference
 
-__all__ = [
-    "Claim",
-    "Function",
-    "Interval",
-    "Kind",
-    "Measured",
-    "Mutation",
-    "Verdict",
-    "number",
-    "verdict",
-]
+__all__ = ["Claim", "Function", "Interval", "Kind", "Measured", "Mutation", "Verdict", "number", "verdict"]
 
 Verdict = Literal["holds", "known difference", "unexpected"]
 

@@ -14,11 +14,7 @@ from papers.claims.form.reader import ClaimFile
 
 __all__ = ["experiments_html", "strip_svg"]
 
-VERDICTS: Mapping[Verdict, str] = {
-    "holds": "yes",
-    "known difference": "known",
-    "unexpected": "no",
-}
+VERDICTS: Mapping[Verdict, str] = {"holds": "yes", "known difference": "known", "unexpected": "no"}
 
 FILTERS = {
     "kind": {kind.value: kind.value for kind in Kind},

@@ -56,9 +56,7 @@ def observed(
 
 
 def ran(
-    text: str,
-    note: Progress = lambda what, share: None,
-    look: Callable[[Testbed], None] | None = None,
+    text: str, note: Progress = lambda what, share: None, look: Callable[[Testbed], None] | None = None
 ) -> Runs:
     """Run the variants of a scenario given as YAML text.
 
@@ -72,10 +70,7 @@ def ran(
 
 
 def _runs(
-    scenario: Scenario,
-    document: Document,
-    note: Progress,
-    look: Callable[[Testbed], None] | None = None,
+    scenario: Scenario, document: Document, note: Progress, look: Callable[[Testbed], None] | None = None
 ) -> Runs:
     note("planning", 0.0)
     ready = prepare(scenario, document)

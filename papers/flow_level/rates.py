@@ -66,10 +66,7 @@ class Routes:
 
 
 def max_min(
-    flows: Routes,
-    capacities: ArrayLike,
-    classes: ArrayLike | None = None,
-    limits: ArrayLike | float = np.inf,
+    flows: Routes, capacities: ArrayLike, classes: ArrayLike | None = None, limits: ArrayLike | float = np.inf
 ) -> Floats:
     """Return the rate of a flow of each row.
 

@@ -100,12 +100,7 @@ def simulate(
 @final
 class _Run:
     def __init__(
-        self,
-        jobs: Sequence[Job],
-        fabric: Fabric,
-        placement: Placement,
-        pace: Pace,
-        steering: Steering | None,
+        self, jobs: Sequence[Job], fabric: Fabric, placement: Placement, pace: Pace, steering: Steering | None
     ) -> None:
         self._coming = deque(enumerate(sorted(jobs, key=lambda job: job.arrival)))
         self._fabric, self._placement, self._pace, self._steering = fabric, placement, pace, steering

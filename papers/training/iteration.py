@@ -182,11 +182,7 @@ def _beside(item: float, other: float, chunks: int) -> float:
 
 
 def best(
-    model: Model,
-    net: Interconnect,
-    npus: int,
-    sequence: int,
-    given: Assumptions = DEFAULTS,
+    model: Model, net: Interconnect, npus: int, sequence: int, given: Assumptions = DEFAULTS
 ) -> Iteration:
     """Return the iteration of the fastest layout and placement that fits into memory.
 

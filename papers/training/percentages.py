@@ -13,11 +13,7 @@ __all__ = ["percentages"]
 
 
 def percentages(
-    study: str,
-    pairs: Sequence[Sequence[str]] = (),
-    lane_gbps: float | None = None,
-    *,
-    twice: bool = True,
+    study: str, pairs: Sequence[Sequence[str]] = (), lane_gbps: float | None = None, *, twice: bool = True
 ) -> Mapping[str, float]:
     """Run a study and return its percentages of the baseline.
 

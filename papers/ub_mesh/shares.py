@@ -33,13 +33,7 @@ faults:
 
 
 def shares_over_time(
-    strategy: str,
-    *,
-    elements: int,
-    percent: int,
-    onset_us: int,
-    clear_us: int | None = None,
-    until_us: int,
+    strategy: str, *, elements: int, percent: int, onset_us: int, clear_us: int | None = None, until_us: int
 ) -> tuple[list[float], Observation]:
     """Return the share of link npu0-npu1 in the frames of npu0, by bin, and the run's observation.
 

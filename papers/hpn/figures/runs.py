@@ -23,10 +23,7 @@ transport: {{window: 64, initial_rto_us: 20, min_rto_us: 10}}
 
 
 def small(
-    topology: str,
-    more: str = "",
-    elements: int = 65536,
-    look: Callable[[Testbed], None] | None = None,
+    topology: str, more: str = "", elements: int = 65536, look: Callable[[Testbed], None] | None = None
 ) -> tuple[Prepared, Observation]:
     """Run an AllReduce on a small fabric; return the prepared run and its observation, whose data are right.
 
