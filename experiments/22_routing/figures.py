@@ -11,8 +11,9 @@ from statistics import mean
 from typing import Any
 
 from controller import Plan, make_plan
+from controller.paths.finder import differing_coordinates
 from harness.report.figures.plot import bar_panels, colour, svg_of
-from topologies import Fabric, full_mesh
+from topologies import full_mesh
 
 DIMS = (8, 8)
 # Variant, strategy and rules by technique.
@@ -46,7 +47,7 @@ def planned(strategy: str, rules: str) -> Mapping[str, float]:
     plan = make_plan(fabric, strategy=strategy, rules=rules)
     distinct = {pair: set(paths) for pair, paths in plan.routes.items()}
     longer = [
-        any(len(path) - 1 > minimal_hops(fabric, *pair) for path in paths) for pair, paths in distinct.items()
+        max(map(len, paths)) - 1 > differing_coordinates(fabric, *pair) for pair, paths in distinct.items()
     ]
     return {
         "address_entries": entries(plan, "segment", "linear"),
@@ -60,12 +61,6 @@ def entries(plan: Plan, *tables: str) -> float:
     """Return the mean number of entries of a node in some tables."""
     counts = Counter(entry.table for rows in plan.entries.values() for entry in rows)
     return sum(counts[table] for table in tables) / len(plan.entries)
-
-
-def minimal_hops(fabric: Fabric, source: str, destination: str) -> int:
-    """Return the number of coordinates in which two nodes differ."""
-    a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
-    return sum(x != y for x, y in zip(a, b, strict=True))
 
 
 def picture(result: Mapping[str, Any]) -> str:

@@ -12,8 +12,7 @@ from controller.trees.bounds import round_trip_ps
 from emulation.traffic.frames.values import VALUE_BYTES
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES, SRH_BYTES
 from emulation.traffic.tree.wire import FRAME_BYTES
-from harness.report.figures.plot import colour, new_figure, plain, svg_of
-from harness.run.in_switches.plan import TreePlan
+from harness.report.figures.plot import colour, new_figure, svg_of
 from harness.run.prepare import Prepared, prepare
 from harness.scenario.loader import load
 
@@ -49,7 +48,9 @@ def throughput(result: Mapping[str, Any]) -> dict[str, float]:
     """
     figures: dict[str, float] = {}
     for ready in (*_prepared("slots.yaml"), *_prepared("slots-far.yaml")):
-        name, plan = ready.variant.name, _trees(ready)
+        (job,) = ready.jobs
+        assert job.trees is not None
+        name, plan = ready.variant.name, job.trees
         (tree,) = plan.trees
         trip_s = round_trip_ps(ready.fabric, tree, FRAME_BYTES) / 10**12
         rate = min(link.rate_bps for link in tree.links.values()) * VALUE_BYTES / FRAME_BYTES
@@ -63,7 +64,6 @@ def picture(result: Mapping[str, Any]) -> str:
     """Draw throughput over slots for both delays, beside the formula."""
     figures = throughput(result)
     figure, axes = new_figure(height=2.6)
-    plain(axes)
     slots = [1 << power for power in range(9)]
     for index, (delay, words) in enumerate(_DELAYS.items()):
         formula, measured = ([figures[f"{delay}-{s}.{key}"] for s in slots] for key in ("formula", "gbps"))
@@ -81,9 +81,3 @@ def picture(result: Mapping[str, Any]) -> str:
 @cache
 def _prepared(file: str) -> tuple[Prepared, ...]:
     return tuple(prepare(*load(FOLDER / file)))
-
-
-def _trees(ready: Prepared) -> TreePlan:
-    (job,) = ready.jobs
-    assert job.trees is not None
-    return job.trees

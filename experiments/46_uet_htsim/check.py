@@ -19,12 +19,8 @@ from railyard.command import result_of
 
 # Parts of the names of experiments whose targets are missed; the README has the causes.
 MISSED = ("Small permutation, INC", "1024 node incast", "8 core links")
-TAIL = re.compile(r"^\[(PASS|FAIL)\] Tail FCT ([\d.]+) us", re.MULTILINE)
-
-
-def their_tails(results: Path) -> list[float]:
-    """Return the last completions of a file of uet-htsim's results, us, in the order of the plan."""
-    return [float(match[2]) for match in TAIL.finditer(results.read_text())]
+# Last completion of an experiment in uet-htsim's results, which are in the order of the plan.
+TAIL = re.compile(r"^\[(?:PASS|FAIL)\] Tail FCT ([\d.]+) us", re.MULTILINE)
 
 
 def our_tail(experiment: Imported, plan: Path, folder: Path) -> tuple[float, bool]:
@@ -33,11 +29,6 @@ def our_tail(experiment: Imported, plan: Path, folder: Path) -> tuple[float, boo
     _, result = result_of(scenario, "--no-report", "--quiet", folder=folder / "out")
     figures = result["metrics"]
     return figures["run.completion_us"], figures["run.correct_npus"] == figures["run.npus"]
-
-
-def hosts_of(experiment: Imported) -> int:
-    """Return the number of hosts of an experiment."""
-    return 0 if experiment.fabric is None else len(experiment.fabric.endpoints)
 
 
 def main() -> int:
@@ -51,11 +42,12 @@ def main() -> int:
         print("skipped: needs uet-htsim, github.com/ultraethernet/uet-htsim: --uet FOLDER")
         return 0
     plan = chosen.uet / chosen.plan
-    theirs = their_tails(chosen.uet / "validate_outputs" / plan.with_suffix(".out").name)
+    results = chosen.uet / "validate_outputs" / plan.with_suffix(".out").name
+    theirs = map(float, TAIL.findall(results.read_text()))
     checks: dict[str, bool] = {}
     print(heading("experiment", "target, µs", "uet-htsim, µs", "here, µs", "ratio"))
     for experiment, their in zip(read_plan(plan), theirs, strict=True):
-        if hosts_of(experiment) > chosen.hosts:
+        if experiment.fabric is not None and len(experiment.fabric.endpoints) > chosen.hosts:
             continue
         with tempfile.TemporaryDirectory() as folder:
             ours, right = our_tail(experiment, plan, Path(folder) / "imported")

@@ -14,7 +14,6 @@ def balance(note: Progress, scenario: str, favoured: int) -> Values:
     """Run a scenario on HPN with jobs over all segments, and return the balance of frames.
 
     Args:
-        note: called with the progress.
         scenario: file below `experiments/`, with a variant `healthy`.
         favoured: number of aggregation switches of a plane with nine values of the hash; the remaining
             switches have eight.

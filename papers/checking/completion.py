@@ -20,11 +20,11 @@ Cases = Mapping[str, tuple[Times, Times]]
 """Completion times in Railyard and in the other simulator, by name of the case."""
 
 
-def ended_operations(result: Mapping[str, Any], variant: str = "run") -> Times:
-    """Return the end of each operation of a variant, in µs, by name; infinity if it has not ended."""
+def ended_operations(result: Mapping[str, Any]) -> Times:
+    """Return the end of each operation of the variant `run`, in µs, by name; infinity if it has not ended."""
     return {
         operation["id"]: float("inf") if operation["end_us"] is None else operation["end_us"]
-        for operation in result.get("operations", {}).get(variant, [])
+        for operation in result.get("operations", {}).get("run", [])
     }
 
 

@@ -42,19 +42,11 @@ class LargeRun:
     observations: Mapping[str, Observation]
 
 
-def large_run(note: Progress, scenario: str, variants: Sequence[str] = ()) -> LargeRun:
-    """Run variants of a scenario in this process.
-
-    Args:
-        note: called with the progress.
-        scenario: file below `experiments/`.
-        variants: names of the variants to run; all if empty. Assertions are judged only if all variants run.
-    """
+def large_run(note: Progress, scenario: str) -> LargeRun:
+    """Run all variants of a scenario, a file below `experiments/`, in this process."""
     began = time.process_time()
     read, document = load(EXPERIMENTS / scenario)
-    chosen = tuple(item for item in read.variants if not variants or item.name in variants)
-    read = read.model_copy(update={"variants": chosen, "assertions": read.assertions if not variants else ()})
-    names = [item.name for item in chosen]
+    names = [item.name for item in read.variants]
     ready = prepare(read, document)
     done = run(
         ready,

@@ -52,13 +52,9 @@ _WIDTH, _HEIGHT = 176, 24
 def experiments_html(
     file: ClaimFile, done: Mapping[str, Sequence[Row]], pictures: Mapping[str, str], *, finished: bool
 ) -> str:
-    """Return the text of the page.
+    """Return the text of the page; `pictures` has SVG text by file name, CHECK.svg.
 
-    Args:
-        file: file of claims.
-        done: rows of the checks that have run, by name of the check.
-        pictures: SVG text by file name, CHECK.svg.
-        finished: False while requested checks have still to run.
+    The other arguments are those of `document.to_document`.
     """
     every = [row for rows in done.values() for row in rows]
     body = [f"<h1>{escape(file.title)}</h1>"]

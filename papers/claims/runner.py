@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeAlias, final
 
 from harness.sweeps.conduct import carry_out
-from harness.sweeps.worker_processes import Done, Executor, InProcess, LocalPool, Stop
+from harness.sweeps.worker_processes import Done, Executor, InProcess, LocalPool
 from papers.claims.check import Check, Row, judged
 from papers.claims.figures import tasks as work
 from papers.claims.figures.sources import Figures, ScenarioSource
@@ -77,36 +77,24 @@ class Runner:
         return all(self._kept.get(task.key) is not None for task in check.source.tasks(check.name))
 
     def finished(
-        self,
-        checks: Sequence[Check],
-        *,
-        stop: Stop = lambda: False,
-        note: Callable[[Done], None] = lambda _: None,
+        self, checks: Sequence[Check], note: Callable[[Done], None] = lambda _: None
     ) -> Iterator[Finished]:
-        """Run checks and yield each check after its end, in the order of `checks`.
+        """Run checks and yield each check after its end, in order; `note` is called with each finished task.
 
         Checks that are `alone` wait until all checks before them have been yielded, and run by themselves.
-
-        Args:
-            stop: returns True to stop; the remaining checks are not yielded.
-            note: called with each finished task.
         """
         waiting = [(check, check.source.tasks(check.name)) for check in checks]
         together = [task for check, tasks in waiting if not check.alone for task in tasks]
-        for _ in self._done(together, stop, note):
+        for _ in self._done(together, note):
             while waiting and not waiting[0][0].alone and self._ended(waiting[0][1]):
                 yield self._finish(*waiting.pop(0))
-        while waiting and not stop():
-            check, tasks = waiting[0]
-            for _ in self._done(tasks, stop, note, alone=check.alone):
+        for check, tasks in waiting:
+            for _ in self._done(tasks, note, alone=check.alone):
                 pass
-            if not self._ended(tasks):
-                return
-            waiting.pop(0)
             yield self._finish(check, tasks)
 
     def _done(
-        self, tasks: Sequence[Task], stop: Stop, note: Callable[[Done], None], *, alone: bool = False
+        self, tasks: Sequence[Task], note: Callable[[Done], None], *, alone: bool = False
     ) -> Iterator[None]:
         """Run the tasks without a result; yield once at the start, then after each task."""
         yield
@@ -115,7 +103,7 @@ class Runner:
             return
         with closing(self._executors(1 if alone else min(self._processes, len(missing)))) as executor:
             some = [task for task in tasks if task.key not in self._lost]
-            for done in carry_out(some, self._kept, executor, stop):
+            for done in carry_out(some, self._kept, executor):
                 if done.lost or done.late:
                     self._lost[done.run.key] = done.lost
                 if not done.late:

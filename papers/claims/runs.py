@@ -36,7 +36,7 @@ def observed(
 
     Args:
         file: scenario below `experiments/`.
-        note: called with each variant's label and the share of variants that have run.
+        note: called with the progress.
         names: variants to run; all if empty.
         domains: number of domains of the fabric; None keeps the file's number.
         collective: new values for keys of the collective, in all variants.
@@ -58,12 +58,9 @@ def observed(
 def ran(
     text: str, note: Progress = lambda what, share: None, look: Callable[[Testbed], None] | None = None
 ) -> Runs:
-    """Run the variants of a scenario given as YAML text.
+    """Run the variants of a scenario given as YAML text, in which `name` may be missing.
 
-    Args:
-        text: the scenario; `name` may be missing.
-        note: called with each variant's label and the share of variants that have run.
-        look: called with each variant's testbed before virtual time starts.
+    `look` is called with each variant's testbed before virtual time starts, `note` with the progress.
     """
     values = YAML(typ="safe", pure=True).load(text)
     return _runs(*read(Document.of_values({"name": "claim", **values})), note, look)

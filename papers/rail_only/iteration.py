@@ -17,7 +17,7 @@ inputs are assumptions (`Cluster`); `VARIANTS` changes them one at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import mean
@@ -191,27 +191,19 @@ def best(model: Model, cluster: Cluster, batch: int) -> Iteration:
         raise ModelError(
             f"a domain has {domain} GPUs, which is not a power of two", remedy="use a power of two"
         )
-    result = min(
-        (
-            iteration(model, cluster, layout, batch, data_inside=inner)
-            for layout in _layouts(model, cluster, batch)
-            for inner in (True, False)
-        ),
-        key=lambda item: item.seconds,
-        default=None,
+    candidates = (
+        iteration(model, cluster, layout, batch, data_inside=inner)
+        for layout in layouts(model, cluster.gpus, SEQUENCE, batch)
+        if layout.sp == 1 and memory_bytes(model, layout, SEQUENCE, batch) <= cluster.memory
+        for inner in (True, False)
     )
+    result = min(candidates, key=lambda item: item.seconds, default=None)
     if result is None:
         raise ModelError(
             f"{model.title} does not fit on {cluster.gpus} GPUs with a batch of {batch}",
             remedy="use more GPUs, or a batch that they share out equally",
         )
     return result
-
-
-def _layouts(model: Model, cluster: Cluster, batch: int) -> Iterator[Layout]:
-    for layout in layouts(model, cluster.gpus, SEQUENCE, batch):
-        if layout.sp == 1 and memory_bytes(model, layout, SEQUENCE, batch) <= cluster.memory:
-            yield layout
 
 
 def figures(cluster: Cluster | None = None, hb: float = 1.0, nic: float = 1.0) -> dict[str, float]:

@@ -243,16 +243,11 @@ def _forward(model: Model, layout: Layout, sequence: int, given: Assumptions) ->
 
 
 def linearity(
-    model: Model,
-    base: int,
-    factor: int,
-    net: Interconnect,
-    sequence: int = 256 * 1024,
-    given: Assumptions = DEFAULTS,
+    model: Model, base: int, factor: int, net: Interconnect, given: Assumptions = DEFAULTS
 ) -> float:
     """Return the rate of an NPU among `base` x `factor` NPUs, divided by its rate among `base` NPUs.
 
-    The batch grows with the number of NPUs; `sequence` is the length of a sequence in tokens.
+    The batch grows with the number of NPUs; sequences have 256K tokens.
     """
-    many = best(model, net, base * factor, sequence, given)
-    return many.rate / best(model, net, base, sequence, given).rate
+    few, many = (best(model, net, npus, 256 * 1024, given) for npus in (base, base * factor))
+    return many.rate / few.rate

@@ -254,18 +254,15 @@ class Outcome:
             for length in sequences or self.study.sequences
         )
 
-    def finding(self, value: PaperValue) -> Finding:
-        """Return a value of the paper beside our values."""
-        lengths = self.study.span(value.span)
-        ours = {
-            reading: self.percent(reading, value.variant, value.models, lengths, value.against)
-            for reading in READINGS
-        }
-        return Finding(value, value.against or self.study.baseline, ours)
-
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(self.finding(value) for value in self.study.paper)
+        """The paper's values beside ours."""
+        result = []
+        for value in self.study.paper:
+            which = (value.variant, value.models, self.study.span(value.span), value.against)
+            ours = {reading: self.percent(reading, *which) for reading in READINGS}
+            result.append(Finding(value, value.against or self.study.baseline, ours))
+        return tuple(result)
 
 
 def run(study: Study, advance: Callable[[], None] = lambda: None) -> Outcome:

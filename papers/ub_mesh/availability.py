@@ -20,7 +20,7 @@ import numpy as np
 
 from papers.claims import Values
 from papers.ub_mesh.networks import CLOS_LANES, Parts, clos, ub_mesh
-from papers.ub_mesh.structure import SUPERPOD, SuperPod
+from papers.ub_mesh.structure import SuperPod
 from topologies.errors import RailyardError
 
 __all__ = ["Rates", "availability", "failures_a_year", "figures", "fit_rates", "mtbf_hours"]
@@ -64,10 +64,9 @@ def failures_a_year(parts: Parts, rates: Rates) -> float:
     return (parts.lrs + parts.hrs) * rates.switch + parts.optical_lanes * rates.optical_lane
 
 
-def fit_rates(pod: SuperPod = SUPERPOD) -> Rates:
+def fit_rates() -> Rates:
     """Fit the failure rates to the paper's MTBFs of x64T Clos and UB-Mesh."""
-    both = (clos(CLOS_LANES, pod), ub_mesh(pod))
-    counts = np.array([[parts.lrs + parts.hrs, parts.optical_lanes] for parts in both], dtype=float)
+    counts = np.array([[parts.lrs + parts.hrs, parts.optical_lanes] for parts in (clos(), ub_mesh())], float)
     switch, lane = np.linalg.solve(counts, [HOURS_A_YEAR / CLOS_MTBF, HOURS_A_YEAR / UB_MESH_MTBF])
     return Rates(float(switch), float(lane))
 

@@ -89,14 +89,14 @@ def capex(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
     return parts.npus * prices.node + network_cost(parts, prices, pod)
 
 
-def network_share(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
+def network_share(parts: Parts, prices: Prices) -> float:
     """Return the network's share of the cost of nodes and network, 0 to 1."""
-    return network_cost(parts, prices, pod) / capex(parts, prices, pod)
+    return network_cost(parts, prices) / capex(parts, prices)
 
 
-def network_watts(parts: Parts, pod: SuperPod = SUPERPOD) -> float:
+def network_watts(parts: Parts) -> float:
     """Return the power of switches and optical modules in watts; copper draws none."""
-    lanes = parts.lrs * pod.lrs_lanes + parts.hrs * pod.hrs_lanes
+    lanes = parts.lrs * SUPERPOD.lrs_lanes + parts.hrs * SUPERPOD.hrs_lanes
     return lanes * SWITCH_LANE_WATTS + 2 * parts.optical_lanes * OPTICAL_END_WATTS
 
 
@@ -106,15 +106,9 @@ def fit_prices(
     clos_share: float = CLOS_NETWORK_SHARE,
     ub_mesh_share: float = UB_MESH_NETWORK_SHARE,
 ) -> Prices:
-    """Return prices with which the network has a given share of the cost, in x64T Clos and in UB-Mesh.
+    """Return prices with which the network has given shares of the cost of x64T Clos and of UB-Mesh.
 
-    The prices of a node and of an LRS lane are computed; all other prices are given.
-
-    Args:
-        pod: sizes of the SuperPod.
-        given: all other prices; None: the default prices.
-        clos_share: the network's share of the cost of x64T Clos.
-        ub_mesh_share: the network's share of the cost of UB-Mesh.
+    The prices of a node and of an LRS lane are computed; all other prices are given, the defaults if None.
 
     Raises:
         RailyardError: The given prices leave nothing for LRS.
@@ -152,12 +146,7 @@ def power_saved(node: float) -> float:
 
 
 def cost_efficiency(
-    performance: float,
-    capex_ratio: float,
-    opex_saved: float,
-    opex_share: float = OPEX_SHARE,
-    *,
-    of_clos: bool = False,
+    performance: float, capex_ratio: float, opex_saved: float, *, of_clos: bool = False
 ) -> float:
     """Return the performance per dollar of UB-Mesh divided by that of the Clos (UB-Mesh, equation 1).
 
@@ -165,12 +154,11 @@ def cost_efficiency(
         performance: performance of UB-Mesh as a share of the Clos's.
         capex_ratio: CapEx of the Clos divided by that of UB-Mesh.
         opex_saved: share of the Clos's OpEx that UB-Mesh saves.
-        opex_share: OpEx's share of the total cost.
-        of_clos: `opex_share` is of the Clos's total cost instead of UB-Mesh's.
+        of_clos: OPEX_SHARE is of the Clos's total cost instead of UB-Mesh's.
     """
     if of_clos:
-        return performance / ((1 - opex_share) / capex_ratio + opex_share * (1 - opex_saved))
-    return performance * ((1 - opex_share) * capex_ratio + opex_share / (1 - opex_saved))
+        return performance / ((1 - OPEX_SHARE) / capex_ratio + OPEX_SHARE * (1 - opex_saved))
+    return performance * ((1 - OPEX_SHARE) * capex_ratio + OPEX_SHARE / (1 - opex_saved))
 
 
 def capex_ratio(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:

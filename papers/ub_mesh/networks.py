@@ -102,15 +102,9 @@ def saved(few: int, many: int) -> float:
 
 
 def _one_d(name: str, pod: SuperPod, lrs: int, hrs: int, *, lrs_lanes: int, up_lanes: int) -> Parts:
-    """Return the parts of a network with a full mesh on each board only.
+    """Return the parts of a network whose racks have `lrs` LRS, `hrs` HRS, and full meshes on boards only.
 
-    Args:
-        name: name of the rack.
-        pod: sizes of the SuperPod.
-        lrs: LRS of a rack.
-        hrs: HRS of a rack.
-        lrs_lanes: lanes of an NPU to the LRS of its rack.
-        up_lanes: lanes of an NPU through the HRS of its rack to the stage above.
+    An NPU has `lrs_lanes` to LRS of its rack, and `up_lanes` through HRS of its rack to the stage above.
     """
     out = pod.npus * up_lanes
     board = pod.npus_per_rack * (pod.slots - 1) // 2 * pod.peer_lanes

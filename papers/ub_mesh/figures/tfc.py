@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import permutations
 
 from controller.deadlock.dependency_graph import DependencyGraph, find_cycle, path_graph, permitted_graph
 from controller.deadlock.tfc import PathClass, admitted_orders, analyse
@@ -64,21 +65,17 @@ def turn_rules(
         "detours-2": two.admitted[PathClass.DETOUR, 2],
         "free": len(any_path.cycle),
         "orders-dependencies": orders_graph.dependencies,
-        "orders-cycle": len(_cycle(orders_graph)),
+        "orders-cycle": len(find_cycle(orders_graph) or ()),
         "share-2v": float(100 * admitted.share),
         "fewest-2v": Measured(admitted.fewest, detail=f"of {admitted.orders}"),
         **shares,
     }
 
 
-def _cycle(graph: DependencyGraph) -> tuple[object, ...]:
-    return tuple(find_cycle(graph) or ())
-
-
 def _both_orders(dims: tuple[int, int], rules: str) -> DependencyGraph:
     mesh = full_mesh(dims)
     finder, names = PathFinder(mesh), [node.name for node in mesh.nodes]
-    pairs = [(source, target) for source in names for target in names if source != target]
+    pairs = permutations(names, 2)
     paths = [path for pair in pairs for path in finder.paths_of_length(*pair, distance(mesh, *pair))]
     return path_graph(mesh, paths, rule_set(rules, mesh), entry_vls=(0,))
 
@@ -106,7 +103,7 @@ def dependency_graphs(note: Progress, last: int = 4, *, one_lane: bool = False) 
             rules = replace(rules, increment=VlIncrement[turn])
         graph = permitted_graph(pod, rules, entry_vls=(0,), u_turns=False)
         result[key] = Measured(graph.dependencies, detail=f"{graph.channels:,} channels")
-        result[f"{key}-cycle"] = len(_cycle(graph))
+        result[f"{key}-cycle"] = len(find_cycle(graph) or ())
     for number, name in enumerate(_FABRICS):
         note(name, (4 + number) / 7)
         fabric = build(name)
@@ -114,7 +111,7 @@ def dependency_graphs(note: Progress, last: int = 4, *, one_lane: bool = False) 
         words = (
             f"{len(fabric.nodes):,} nodes, {graph.channels:,} channels, {graph.dependencies:,} dependencies"
         )
-        result[name] = Measured(len(_cycle(graph)), detail=words)
+        result[name] = Measured(len(find_cycle(graph) or ()), detail=words)
     return result
 
 
