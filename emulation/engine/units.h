@@ -123,6 +123,8 @@ inline constexpr Time kNanosecond{1'000}, kMicrosecond = 1'000 * kNanosecond,
                                           kMillisecond = 1'000 * kMicrosecond, kSecond = 1'000 * kMillisecond;
 // In place of a time: the event has not happened, or none is due.
 inline constexpr Time kUnset{-1};
+// Later than any event.
+inline constexpr Time kNever = Time{1} << 62;
 // Bytes of traffic: of frames, queues, credits and windows. Memory and positions in it have std::size_t.
 using Bytes = Amount<struct ByteKind, std::int64_t>;
 // Bytes of one frame, in structures of which each frame has one.

@@ -18,16 +18,20 @@
 #include "invariant.h"
 #include "units.h"
 
-namespace railyard {
+namespace railyard::network {
 
 class Channel;
 struct Share;
 
+}  // namespace railyard::network
+
+namespace railyard {
+
 // Receive buffer of a channel that a frame occupies until it has left the switch.
 struct Held {
-    Index<Channel> channel;  // none: the frame occupies no buffer
+    Index<network::Channel> channel;  // none: the frame occupies no buffer
     FrameBytes bytes{};
-    Index<Share> share;  // shared by the frame's copies; none: the frame has no copies
+    Index<network::Share> share;  // shared by the frame's copies; none: the frame has no copies
     Lane lane;
 };
 

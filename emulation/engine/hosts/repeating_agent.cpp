@@ -102,13 +102,13 @@ void RepeatingAgent::detach() {
     for (const Iteration& iteration : agents_) iteration.agent->detach();
 }
 
-void RepeatingAgent::start(Time now, Actions& actions) {
+void RepeatingAgent::start(Time now, network::Actions& actions) {
     begin(0, now);
     go_on(now, actions);
     answer_deadline(actions);
 }
 
-void RepeatingAgent::on_frame(FrameHandle frame, Time now, Actions& actions) {
+void RepeatingAgent::on_frame(FrameHandle frame, Time now, network::Actions& actions) {
     arrange(*frame);
     const std::uint32_t number = number_of(*frame);
     find(number)->on_frame(std::move(frame), now, actions);
@@ -117,7 +117,7 @@ void RepeatingAgent::on_frame(FrameHandle frame, Time now, Actions& actions) {
     answer_deadline(actions);
 }
 
-void RepeatingAgent::on_timer(Time now, Actions& actions) {
+void RepeatingAgent::on_timer(Time now, network::Actions& actions) {
     for (const Deadline deadline : deadlines_) {  // take() changes times, not the list's length
         if (deadline.time > now) continue;
         find(deadline.number)->on_timer(now, actions);
@@ -127,7 +127,7 @@ void RepeatingAgent::on_timer(Time now, Actions& actions) {
     answer_deadline(actions);
 }
 
-void RepeatingAgent::on_reroute(const Routes& routes, Time now, Actions& actions) {
+void RepeatingAgent::on_reroute(const Routes& routes, Time now, network::Actions& actions) {
     for (const Iteration& iteration : agents_) {
         iteration.agent->on_reroute(routes, now, actions);
         take(iteration.number, actions);
@@ -176,7 +176,7 @@ void RepeatingAgent::begin(std::uint32_t number, Time now) {
 }
 
 // Begin to send, end the iteration, and begin the next iteration, as far as each is due.
-void RepeatingAgent::go_on(Time now, Actions& actions) {
+void RepeatingAgent::go_on(Time now, network::Actions& actions) {
     while (!finished_) {
         Agent& present = *find(at_);
         if (!sending_) {
@@ -205,7 +205,7 @@ void RepeatingAgent::go_on(Time now, Actions& actions) {
 }
 
 // Record the deadline that an iteration's agent has returned in `actions`.
-void RepeatingAgent::take(std::uint32_t number, const Actions& actions) {
+void RepeatingAgent::take(std::uint32_t number, const network::Actions& actions) {
     const Time time = actions.deadline.value_or(kNever);
     for (Deadline& deadline : deadlines_)
         if (deadline.number == number) {
@@ -215,7 +215,7 @@ void RepeatingAgent::take(std::uint32_t number, const Actions& actions) {
     deadlines_.push_back({number, time});
 }
 
-void RepeatingAgent::answer_deadline(Actions& actions) const {
+void RepeatingAgent::answer_deadline(network::Actions& actions) const {
     Time first = kNever;
     for (const Deadline& deadline : deadlines_) first = std::min(first, deadline.time);
     if (!finished_ && (!sending_ || sent_)) first = std::min(first, computed());

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railyard {
+namespace railyard::network {
 
 void Ageing::watch(Index<Switch> index) {
     const Time due = switches_.at(index)->next_ageing();
@@ -41,4 +41,4 @@ void Ageing::resume() {
     });
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

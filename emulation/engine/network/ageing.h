@@ -10,7 +10,7 @@
 #include "network/events/timeline.h"
 #include "switch/switch_set.h"
 
-namespace railyard {
+namespace railyard::network {
 
 class Ageing {
    public:
@@ -40,4 +40,4 @@ class Ageing {
     bool used_ = false;
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -9,7 +9,7 @@
 #include "network/events/timeline.h"
 #include "switch/switch_set.h"
 
-namespace railyard {
+namespace railyard::network {
 
 struct Alarm {
     std::int64_t token;
@@ -43,4 +43,4 @@ class Alarms {
     std::vector<Index<Alarm>> free_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -6,7 +6,7 @@
 
 #include "network/queues.h"
 
-namespace railyard {
+namespace railyard::network {
 
 // Pass a frame's receive buffer on to its copies, which share it.
 void Queues::hold(Partition& p, const Held& held, const Outputs& copies) {
@@ -80,4 +80,4 @@ FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch
     return leaving;
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

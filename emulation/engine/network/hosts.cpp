@@ -8,7 +8,7 @@
 #include "network/hosts.h"
 #include "network/queues.h"
 
-namespace railyard {
+namespace railyard::network {
 
 bool Hosts::isolated() const {
     return std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
@@ -104,4 +104,4 @@ void Hosts::set_timer(Partition& p, Index<Host> host, Time deadline) {
     Timeline::push(p, deadline, EventKind::Timer, host);
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

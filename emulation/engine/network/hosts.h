@@ -10,7 +10,7 @@
 #include "network/links/application.h"
 #include "network/links/links.h"
 
-namespace railyard {
+namespace railyard::network {
 
 class Queues;
 
@@ -71,4 +71,4 @@ class Hosts {
     std::size_t bin_vls_ = kVls;
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace railyard {
+namespace railyard::network {
 
 namespace {
 
@@ -73,4 +73,4 @@ void LookAhead::fetch_application(const Ahead& next, unsigned stage) const {
         application->prefetch(*c.flying[0].frame, stage);
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -17,7 +17,7 @@
 #include "network/hosts.h"
 #include "network/links/links.h"
 
-namespace railyard {
+namespace railyard::network {
 
 class LookAhead {
    public:
@@ -59,4 +59,4 @@ class LookAhead {
     const Hosts& hosts_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

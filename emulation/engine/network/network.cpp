@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace railyard {
+namespace railyard::network {
 
 // The parts hold references to each other; no constructor uses another part.
 Network::Network()
@@ -174,4 +174,4 @@ void Network::dispatch(Partition& p, const Event& event) {
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -22,7 +22,7 @@
 #include "network/windows.h"
 #include "switch/switch_set.h"
 
-namespace railyard {
+namespace railyard::network {
 
 // Reason why Network::run returned; Control: notifications for the control plane are pending.
 enum class RunEnd : int { Idle, Until, Control, Deadlock, Paused };
@@ -130,4 +130,4 @@ class Network : public SwitchSet {
     std::uint64_t pause_ = 0;       // events to run one by one before the next attempt of a window
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -9,7 +9,7 @@
 #include "network/hosts.h"
 #include "network/windows.h"
 
-namespace railyard {
+namespace railyard::network {
 
 void Queues::wake(Partition& p, Channel& c, Index<Channel> index, Time time) {
     ASSERT(time >= p.now);
@@ -339,4 +339,4 @@ void Queues::fail(Partition& p, Index<Switch> index, const std::exception& error
     control(p, {ControlItem::Kind::Log, p.now, index, 0, false, error.what()});
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -13,7 +13,7 @@
 #include "network/links/links.h"
 #include "switch/switch_set.h"
 
-namespace railyard {
+namespace railyard::network {
 
 class Hosts;
 class Windows;
@@ -75,4 +75,4 @@ class Queues {
     bool tolerant_ = false;
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

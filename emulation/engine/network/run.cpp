@@ -5,7 +5,7 @@
 
 #include "network/network.h"
 
-namespace railyard {
+namespace railyard::network {
 
 namespace {
 
@@ -136,4 +136,4 @@ void Network::run_window(Partition& p) {
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -7,7 +7,7 @@
 #include "network/events/tournament.h"
 #include "network/windows.h"
 
-namespace railyard {
+namespace railyard::network {
 
 namespace {
 
@@ -310,4 +310,4 @@ WindowReport Windows::report() const {
     return report;
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

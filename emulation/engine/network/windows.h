@@ -14,7 +14,7 @@
 #include "network/events/timeline.h"
 #include "network/links/links.h"
 
-namespace railyard {
+namespace railyard::network {
 
 // Work of the threads in windows, and of the merges. Seconds are processor time.
 struct WindowReport {
@@ -108,4 +108,4 @@ class Windows {
     std::unique_ptr<ThreadPool> thread_pool_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -13,7 +13,8 @@ ENGINE = Path(__file__).parents[3] / "emulation" / "engine"
 HEADERS = sorted(ENGINE.rglob("*.h"))
 MOST_METHODS = 40
 
-ROOMS = ("hosts", "p4runtime", "python", "tables", "translate", "wire")  # each a namespace in `railyard`
+# Each is a namespace in `railyard`; load/program, switch and frames have their names in `railyard` itself.
+ROOMS = ("hosts", "network", "p4runtime", "python", "tables", "translate", "wire")
 SOURCES = sorted(path for room in ROOMS for kind in ("*.h", "*.cpp") for path in (ENGINE / room).rglob(kind))
 FORWARD = re.compile(r"^namespace railyard(?:::\w+)? \{\s*(?:(?:class|struct) \w+;\s*)+\}", re.MULTILINE)
 

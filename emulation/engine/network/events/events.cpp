@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace railyard {
+namespace railyard::network {
 
 namespace {
 
@@ -107,4 +107,4 @@ void EventQueue::rebuild(unsigned shift, std::size_t days) {
     ASSERT(size() == pending.size());
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -17,7 +17,7 @@
 #include "index.h"
 #include "invariant.h"
 
-namespace railyard {
+namespace railyard::network {
 
 enum class EventKind : std::uint32_t { Wake, Arrive, Timer, Alarm, Age };
 
@@ -175,4 +175,4 @@ class EventQueue {
     std::size_t begun_ = 0, moved_ = 0, mixed_ = 0, went_far_ = 0, displaced_ = 0;
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -24,7 +24,7 @@
 #include "network/links/channel.h"
 #include "switch/program_shares.h"
 
-namespace railyard {
+namespace railyard::network {
 
 // Receive buffer shared by the copies of a frame: copies that have not left, and the latest departure so far.
 struct Share {
@@ -151,4 +151,4 @@ struct alignas(64) Partition {
     std::exception_ptr error;
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace railyard {
+namespace railyard::network {
 
 namespace {
 
@@ -52,4 +52,4 @@ void ThreadPool::serve(std::size_t member) {
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace railyard {
+namespace railyard::network {
 
 // The counters on which threads wait have cache lines of their own.
 class ThreadPool {  // NOLINT(clang-analyzer-optin.performance.Padding)
@@ -33,4 +33,4 @@ class ThreadPool {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::vector<std::thread> threads_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

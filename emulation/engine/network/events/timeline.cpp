@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace railyard {
+namespace railyard::network {
 
 Timeline::Timeline(FramePool& pool, ProgramShares& shares) { add_partition(pool, shares); }
 
@@ -26,4 +26,4 @@ void Timeline::renumber() {
     ASSERT(number_ == pending.size() + 1);
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -10,7 +10,7 @@
 #include "network/events/events.h"
 #include "network/events/partition.h"
 
-namespace railyard {
+namespace railyard::network {
 
 constexpr Time kForever = kNever - Time(1);
 
@@ -92,4 +92,4 @@ void Timeline::push_control(Time time, EventKind kind, Index<T> index) {
     events.push(time, number_++, kind, index.at());
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

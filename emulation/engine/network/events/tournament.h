@@ -10,7 +10,7 @@
 #include "invariant.h"
 #include "network/events/events.h"
 
-namespace railyard {
+namespace railyard::network {
 
 // A tree of the winners of all pairs (Knuth, The Art of Computer Programming 3, 5.4.1): a changed key is
 // compared once a level.
@@ -56,4 +56,4 @@ class Tournament {
     std::vector<std::size_t> winners_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -9,9 +9,7 @@
 
 #include "frames/frame.h"
 
-namespace railyard {
-
-constexpr Time kNever = Time{1} << 62;
+namespace railyard::network {
 
 // Actions of an application after an event: frames to send, and the time of its next call.
 struct Actions {
@@ -51,4 +49,4 @@ class Application {
     virtual void detach() {}
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace railyard {
+namespace railyard::network {
 
 Channel::Channel(const LinkConfig& given, std::string called)
     : rate_bps(given.rate_bps), config(given), name(std::move(called)) {
@@ -250,4 +250,4 @@ void Channel::bring_up(Time now) {
         lanes[returning[at].lane].credits -= returning[at].bytes;
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

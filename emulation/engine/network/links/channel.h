@@ -18,6 +18,12 @@
 
 namespace railyard {
 
+class Switch;
+
+}  // namespace railyard
+
+namespace railyard::network {
+
 // Scheduler of a port's VLs. Deficit: deficit round robin (Shreedhar and Varghese), fair in bytes.
 enum class Scheduler : int { Strict, RoundRobin, Deficit };
 
@@ -55,7 +61,6 @@ struct ChannelLosses {
     std::uint64_t trimmed = 0;       // payload removed by a full queue; the headers may have arrived
 };
 
-class Switch;
 struct Crossing;
 struct Host;
 struct Link;
@@ -185,4 +190,4 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     unsigned headers_ = 0;       // frames of header_lanes_ sent since the last frame of another VL
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -3,7 +3,7 @@
 
 #include "network/links/links.h"
 
-namespace railyard {
+namespace railyard::network {
 
 // Search the waits-for graph for a cycle, which is a deadlock: a queue waits for its channel's receive
 // buffer, which is held by frames in queues of the next switch.
@@ -43,4 +43,4 @@ std::vector<Waiting> Links::deadlock() const {
     return cycle;
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

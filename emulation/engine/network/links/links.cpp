@@ -7,7 +7,7 @@
 
 #include "network/links/links.h"
 
-namespace railyard {
+namespace railyard::network {
 
 namespace {
 
@@ -185,4 +185,4 @@ const Channel& Links::channel(Index<Link> link, Direction direction) const {
     return channels_[channel_of(link, direction)];
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -14,7 +14,7 @@
 #include "network/links/virtual_lanes.h"
 #include "switch/switch.h"
 
-namespace railyard {
+namespace railyard::network {
 
 struct Link {
     ByDirection<Index<Channel>> channels;
@@ -128,4 +128,4 @@ class Links {
     List<Channel, Time> sampled_busy_;  // by channel, sending time counted in samples so far
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace railyard {
+namespace railyard::network {
 
 namespace {
 
@@ -113,4 +113,4 @@ void Pauses::reset() {
     frames.clear();
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

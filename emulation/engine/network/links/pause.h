@@ -10,7 +10,7 @@
 #include "frames/frame.h"
 #include "frames/ring.h"
 
-namespace railyard {
+namespace railyard::network {
 
 constexpr std::size_t kClasses = 8;
 
@@ -69,4 +69,4 @@ class Pauses {
         deaf_until_{};  // by class: begin of the pause; end of ignoring pauses
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

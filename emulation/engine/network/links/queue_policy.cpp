@@ -5,7 +5,7 @@
 
 #include "frames/link_header.h"
 
-namespace railyard {
+namespace railyard::network {
 
 namespace {
 
@@ -44,4 +44,4 @@ bool trim(Frame& frame) {
     return true;
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -12,7 +12,7 @@
 #include "frames/frame.h"
 #include "network/links/pause.h"
 
-namespace railyard {
+namespace railyard::network {
 
 // Most trimmed frames that a port sends before a waiting data frame, as in NDP (Handley et al., SIGCOMM
 // 2017): in an incast, headers would otherwise fill the link.
@@ -44,4 +44,4 @@ struct QueuePolicy {
 // docs/reference/wire-format.md has the format of trimmed frames.
 bool trim(Frame& frame);
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -5,7 +5,7 @@
 
 #include "network/links/links.h"
 
-namespace railyard {
+namespace railyard::network {
 
 namespace {
 
@@ -95,4 +95,4 @@ std::vector<Bytes> Links::queued_by_vl(Index<Link> link, Direction direction) co
     return result;
 }
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -11,7 +11,7 @@
 
 #include "network/links/channel.h"
 
-namespace railyard {
+namespace railyard::network {
 
 // Each priority has one lane, whose VL has the priority's number, or two lanes. A lane has a queue and
 // credits.
@@ -62,4 +62,4 @@ class Lanes {
     std::vector<Vl> vls_{Vl(0), Vl(1), Vl(2), Vl(3), Vl(4), Vl(5), Vl(6), Vl(7)};
 };
 
-}  // namespace railyard
+}  // namespace railyard::network

@@ -22,7 +22,7 @@ namespace {
 
 template <typename Event>
 nb::object actions_of(const Event& event) {
-    Actions actions(loose_frames());
+    network::Actions actions(loose_frames());
     event(actions);
     return from_answer(actions);
 }
@@ -54,12 +54,12 @@ nb::object array_of(const hosts::Participant& agent) {
 }
 
 void bind_participant(nb::module_& m) {
-    const nb::class_<Application> application(
+    const nb::class_<network::Application> application(
         m, "Application",
         "Program on a host, in C++.\n"
         "\n"
         "While an application is the handler of a Network's host, only the network calls it.");
-    nb::class_<hosts::Participant, Application>(
+    nb::class_<hosts::Participant, network::Application>(
         m, "Participant",
         "Agent of an NPU in a collective; see emulation.traffic.host.agents.\n"
         "\n"
@@ -67,25 +67,28 @@ void bind_participant(nb::module_& m) {
         "send and the next deadline. A host without a network calls them.")
         .def(
             "start",
-            [](hosts::Participant& p, Time now) { return actions_of([&](Actions& a) { p.start(now, a); }); },
+            [](hosts::Participant& p, Time now) {
+                return actions_of([&](network::Actions& a) { p.start(now, a); });
+            },
             nb::arg("now"), nb::sig("def start(self, now: int) -> Output"))
         .def(
             "on_frame",
             [](hosts::Participant& p, const nb::bytes& frame, Time now) {
-                return actions_of(
-                    [&](Actions& a) { p.on_frame(a.pool.acquire(frame.c_str(), frame.size()), now, a); });
+                return actions_of([&](network::Actions& a) {
+                    p.on_frame(a.pool.acquire(frame.c_str(), frame.size()), now, a);
+                });
             },
             nb::arg("frame"), nb::arg("now"), nb::sig("def on_frame(self, frame: bytes, now: int) -> Output"))
         .def(
             "on_timer",
             [](hosts::Participant& p, Time now) {
-                return actions_of([&](Actions& a) { p.on_timer(now, a); });
+                return actions_of([&](network::Actions& a) { p.on_timer(now, a); });
             },
             nb::arg("now"), nb::sig("def on_timer(self, now: int) -> Output"))
         .def(
             "reroute",
             [](hosts::Participant& p, const hosts::Routes& routes, Time now) {
-                return actions_of([&](Actions& a) { p.on_reroute(routes, now, a); });
+                return actions_of([&](network::Actions& a) { p.on_reroute(routes, now, a); });
             },
             nb::sig("def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output"),
             "Retransmit the frames in flight whose routes have changed.\n"
@@ -102,7 +105,8 @@ void bind_participant(nb::module_& m) {
                 // Shared, so that threads without the interpreter lock can copy it.
                 const auto shared = std::make_shared<nb::object>(std::move(call));
                 p.on_repath = [shared](std::uint16_t address, hosts::BucketSet buckets) {
-                    if (!Partition::defer([=] { (*shared)(address, buckets); })) (*shared)(address, buckets);
+                    if (!network::Partition::defer([=] { (*shared)(address, buckets); }))
+                        (*shared)(address, buckets);
                 };
             },
             nb::sig("def call_at_silence(self, call: collections.abc.Callable[[int, int], None], /) -> None"),
@@ -148,7 +152,7 @@ void bind_saturator(nb::module_& m) {
             nb::sig("def __init__(self, frames: int, /) -> None"))
         .def_ro("left", &hosts::SaturationBudget::left)
         .def_ro("received", &hosts::SaturationBudget::received);
-    nb::class_<hosts::Saturator, Application>(
+    nb::class_<hosts::Saturator, network::Application>(
         m, "Saturator",
         "Load generator that keeps a lossless fabric full; see emulation.traffic.host.saturate.\n"
         "\n"

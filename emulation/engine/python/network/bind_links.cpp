@@ -20,17 +20,17 @@ namespace railyard::python {
 
 namespace {
 
-LinkConfig link_config(std::int64_t rate, Time delay, Bytes credit, Bytes queue, const std::string& scheduler,
-                       const std::optional<std::vector<Bytes>>& quanta,
-                       std::shared_ptr<const QueuePolicy> policy = nullptr) {
+network::LinkConfig link_config(std::int64_t rate, Time delay, Bytes credit, Bytes queue,
+                                const std::string& scheduler, const std::optional<std::vector<Bytes>>& quanta,
+                                std::shared_ptr<const network::QueuePolicy> policy = nullptr) {
     static const char* const kNames[] = {"strict", "round-robin", "deficit"};
-    LinkConfig config{rate, delay, credit, queue};
+    network::LinkConfig config{rate, delay, credit, queue};
     const auto* name = std::find(std::begin(kNames), std::end(kNames), scheduler);
     if (name == std::end(kNames))
         throw std::invalid_argument("scheduler " + scheduler +
                                     " is unknown; use strict, round-robin or deficit");
     config.policy = std::move(policy);
-    config.scheduler = static_cast<Scheduler>(name - std::begin(kNames));
+    config.scheduler = static_cast<network::Scheduler>(name - std::begin(kNames));
     config.quanta.fill(Bytes(4096));
     if (quanta && quanta->size() != kPriorities)
         throw std::invalid_argument("there are " + std::to_string(quanta->size()) +
@@ -46,7 +46,7 @@ Port port_of(int number) { return Port(static_cast<std::uint32_t>(number)); }
 }  // namespace
 
 void bind_queue_policy(nb::module_& m) {
-    nb::class_<QueuePolicy>(
+    nb::class_<network::QueuePolicy>(
         m, "QueuePolicy",
         "Limits of the queues of a link without credits.\n"
         "\n"
@@ -60,7 +60,7 @@ void bind_queue_policy(nb::module_& m) {
         "        pauses. `lanes` has a bit for each lane that may be paused.")
         .def(
             "__init__",
-            [](QueuePolicy* self, const std::vector<std::tuple<Bytes, std::int64_t, bool>>& queues,
+            [](network::QueuePolicy* self, const std::vector<std::tuple<Bytes, std::int64_t, bool>>& queues,
                const std::vector<std::uint8_t>& trimmed,
                const std::optional<std::tuple<Bytes, Bytes, Bytes, Time, Time, std::uint32_t>>& pauses) {
                 if (queues.size() != kVls || trimmed.size() != 2 || std::max(trimmed[0], trimmed[1]) >= kVls)
@@ -69,7 +69,7 @@ void bind_queue_policy(nb::module_& m) {
                                                 std::to_string(kVls) + "; got " +
                                                 std::to_string(queues.size()) + " queues and " +
                                                 std::to_string(trimmed.size()) + " lanes");
-                new (self) QueuePolicy;
+                new (self) network::QueuePolicy;
                 for (std::size_t lane = 0; lane < kVls; ++lane) {
                     const auto& [bytes, frames, trims] = queues[lane];
                     self->queues[lane] = {bytes, frames, trims};
@@ -82,21 +82,22 @@ void bind_queue_policy(nb::module_& m) {
                     throw std::invalid_argument(
                         "priority flow control has negative bytes or times, or XON above XOFF; give values "
                         "of at least 0, and XON up to XOFF");
-                self->pauses = PausePolicy{xoff, xon, headroom, watchdog, restore, lanes};
+                self->pauses = network::PausePolicy{xoff, xon, headroom, watchdog, restore, lanes};
             },
             nb::arg("queues"), nb::arg("trimmed"), nb::arg("pauses") = nb::none());
 }
 
-void bind_connections(nb::class_<Network, SwitchSet>& c) {
+void bind_connections(nb::class_<network::Network, SwitchSet>& c) {
     c.def(
          "connect",
-         [](Network& n, Index<Switch> a, int pa, Index<Switch> b, int pb, std::int64_t rate, Time delay,
-            Bytes credit, Bytes queue, const std::string& scheduler,
+         [](network::Network& n, Index<Switch> a, int pa, Index<Switch> b, int pb, std::int64_t rate,
+            Time delay, Bytes credit, Bytes queue, const std::string& scheduler,
             const std::optional<std::vector<Bytes>>& quanta, bool plugged,
-            std::shared_ptr<const QueuePolicy> policy, std::shared_ptr<const QueuePolicy> back) {
-             const LinkConfig config =
+            std::shared_ptr<const network::QueuePolicy> policy,
+            std::shared_ptr<const network::QueuePolicy> back) {
+             const network::LinkConfig config =
                  link_config(rate, delay, credit, queue, scheduler, quanta, std::move(policy));
-             LinkConfig other = config;
+             network::LinkConfig other = config;
              if (back) other.policy = std::move(back);
              return n.connect({a, port_of(pa)}, {b, port_of(pb)}, config, plugged, other);
          },
@@ -119,9 +120,9 @@ void bind_connections(nb::class_<Network, SwitchSet>& c) {
          "link that is not `plugged` is down, and its ports keep the link they have.")
         .def(
             "attach_host",
-            [](Network& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, Bytes credit,
+            [](network::Network& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, Bytes credit,
                Bytes queue, const std::string& scheduler, const std::optional<std::vector<Bytes>>& quanta,
-               std::shared_ptr<const QueuePolicy> policy) {
+               std::shared_ptr<const network::QueuePolicy> policy) {
                 return n.attach_host({sw, port_of(port)}, link_config(rate, delay, credit, queue, scheduler,
                                                                       quanta, std::move(policy)));
             },
@@ -139,7 +140,9 @@ void bind_connections(nb::class_<Network, SwitchSet>& c) {
             "The other arguments are those of connect().")
         .def(
             "set_lanes",
-            [](Network& n, std::uint32_t bit, const std::vector<Vl>& vls) { n.links().lanes.set(bit, vls); },
+            [](network::Network& n, std::uint32_t bit, const std::vector<Vl>& vls) {
+                n.links().lanes.set(bit, vls);
+            },
             nb::arg("bit"), nb::arg("vls"),
             "Give every priority two lanes, each with a queue and credits of its own.\n"
             "\n"
@@ -147,18 +150,18 @@ void bind_connections(nb::class_<Network, SwitchSet>& c) {
             "vls[2 * priority + lane] is the VL. Without this call a priority has one lane, and the number\n"
             "of its VL is the priority.")
         .def(
-            "set_cna24", [](Network& n) { n.hosts().set_cna24(); },
+            "set_cna24", [](network::Network& n) { n.hosts().set_cna24(); },
             "Convert frames of hosts with to_cna24() on entry into the network, and back on delivery.");
 }
 
-void bind_link_changes(nb::class_<Network, SwitchSet>& c) {
+void bind_link_changes(nb::class_<network::Network, SwitchSet>& c) {
     c.def(
-         "set_link", [](Network& n, Index<Link> link, bool up) { n.set_link(link, up); },
+         "set_link", [](network::Network& n, Index<network::Link> link, bool up) { n.set_link(link, up); },
          nb::sig("def set_link(self, link: int, up: bool, /) -> None"),
          "Set a link up or down. ValueError if a link that is not plugged is set up.")
         .def(
             "send_pause",
-            [](Network& n, Index<Link> link, int direction, bool stop) {
+            [](network::Network& n, Index<network::Link> link, int direction, bool stop) {
                 n.send_pause(link, direction_of<std::out_of_range>(n, link, direction), stop);
             },
             nb::sig("def send_pause(self, link: int, direction: int, stop: bool, /) -> None"),
@@ -167,17 +170,18 @@ void bind_link_changes(nb::class_<Network, SwitchSet>& c) {
             "`stop`: the frame pauses all classes; otherwise it resumes them. ValueError if the link has no\n"
             "priority flow control.")
         .def(
-            "set_host_link", [](Network& n, Index<Host> host, bool up) { n.set_host_link(host, up); },
+            "set_host_link",
+            [](network::Network& n, Index<network::Host> host, bool up) { n.set_host_link(host, up); },
             nb::sig("def set_host_link(self, host: int, up: bool, /) -> None"))
         .def(
-            "plug", [](Network& n, Index<Link> link) { n.links().plug(link); },
+            "plug", [](network::Network& n, Index<network::Link> link) { n.links().plug(link); },
             nb::sig("def plug(self, link: int, /) -> None"),
             "Connect the ports of a link to the link, instead of the links they had.\n"
             "\n"
             "ValueError if a port has another link that is up.")
         .def(
             "impair",
-            [](Network& n, Index<Link> link, int direction, bool blocked, double loss,
+            [](network::Network& n, Index<network::Link> link, int direction, bool blocked, double loss,
                std::optional<std::int64_t> rate, Time delay) {
                 n.links().impair(link, direction_of<std::out_of_range>(n, link, direction),
                                  {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
@@ -190,7 +194,7 @@ void bind_link_changes(nb::class_<Network, SwitchSet>& c) {
             "replaces the link's rate. The default values end an impairment.")
         .def(
             "set_seed",
-            [](Network& n, std::uint64_t seed) {
+            [](network::Network& n, std::uint64_t seed) {
                 n.links().set_seed(seed);
                 n.set_seed(seed);
             },
@@ -200,7 +204,8 @@ void bind_link_changes(nb::class_<Network, SwitchSet>& c) {
             "Each direction of a link, and each switch, has its own random number generator.")
         .def(
             "record",
-            [](Network& n, Index<Link> link, const std::string& path, std::optional<int> direction) {
+            [](network::Network& n, Index<network::Link> link, const std::string& path,
+               std::optional<int> direction) {
                 std::optional<Direction> one;
                 if (direction) one = direction_of<std::invalid_argument>(n, link, *direction);
                 n.links().record(link, one, path);
@@ -209,15 +214,17 @@ void bind_link_changes(nb::class_<Network, SwitchSet>& c) {
             "Record the frames of a link in a PCAP file, each at the beginning of its transmission.\n"
             "\n"
             "`direction` None: both directions. OSError if the file cannot be written.")
-        .def("end_recordings", [](Network& n) { n.links().end_recordings(); })
+        .def("end_recordings", [](network::Network& n) { n.links().end_recordings(); })
         .def(
             "keep_recent",
-            [](Network& n, Index<Link> link, std::size_t most) { n.links().keep_recent(link, most); },
+            [](network::Network& n, Index<network::Link> link, std::size_t most) {
+                n.links().keep_recent(link, most);
+            },
             nb::sig("def keep_recent(self, link: int, most: int, /) -> None"),
             "Keep copies of the latest `most` frames of a link, both directions together; 0: stop.")
         .def(
             "recent",
-            [](const Network& n, Index<Link> link) {
+            [](const network::Network& n, Index<network::Link> link) {
                 nb::list out;
                 for (const RecentFrames::Item& item : n.links().recent(link))
                     out.append(nb::make_tuple(item.number, item.time, static_cast<int>(item.direction),

@@ -13,7 +13,7 @@ namespace railyard::python {
 
 namespace {
 
-nb::dict stats_of(const Channel& c, const std::vector<Vl>& vls) {
+nb::dict stats_of(const network::Channel& c, const std::vector<Vl>& vls) {
     std::vector<std::uint64_t> by_vl(vls.size());
     for (std::size_t lane = 0; lane < vls.size(); ++lane)
         by_vl[static_cast<std::size_t>(vls[lane].value())] = c.lanes[lane].sent;
@@ -37,10 +37,10 @@ nb::dict stats_of(const Channel& c, const std::vector<Vl>& vls) {
 
 }  // namespace
 
-void bind_measurements(nb::class_<Network, SwitchSet>& c) {
+void bind_measurements(nb::class_<network::Network, SwitchSet>& c) {
     c.def(
          "link_stats",
-         [](const Network& n, Index<Link> link, int direction) {
+         [](const network::Network& n, Index<network::Link> link, int direction) {
              return stats_of(n.links().channel(link, direction_of<std::out_of_range>(n, link, direction)),
                              n.links().lanes.vls());
          },
@@ -48,7 +48,7 @@ void bind_measurements(nb::class_<Network, SwitchSet>& c) {
          "Return the counts of a direction of a link.")
         .def(
             "host_stats",
-            [](const Network& n, Index<Host> host, int direction) {
+            [](const network::Network& n, Index<network::Host> host, int direction) {
                 const Direction way = direction == 0 ? Direction::Forward : Direction::Backward;
                 return stats_of(n.host_channel(host, way), n.links().lanes.vls());
             },
@@ -56,8 +56,8 @@ void bind_measurements(nb::class_<Network, SwitchSet>& c) {
             "Return the counts of a direction of a host's link; 0: from the host, 1: to the host.")
         .def(
             "sample",
-            [](Network& n) {
-                const LinkSample seen = n.sample();
+            [](network::Network& n) {
+                const network::LinkSample seen = n.sample();
                 return nb::make_tuple(to_bytes(seen.load), to_bytes(seen.queue), to_bytes(seen.state));
             },
             nb::sig("def sample(self) -> tuple[bytes, bytes, bytes]"),
@@ -71,11 +71,11 @@ void bind_measurements(nb::class_<Network, SwitchSet>& c) {
             "    and 16 first and second direction paused.")
         .def(
             "queue_depths",
-            [](const Network& n) {
-                const std::vector<QueueDepth> depths = n.queue_depths();
+            [](const network::Network& n) {
+                const std::vector<network::QueueDepth> depths = n.queue_depths();
                 std::vector<Bytes> bytes;
                 std::vector<std::uint8_t> paused;
-                for (const QueueDepth& depth : depths) {
+                for (const network::QueueDepth& depth : depths) {
                     bytes.push_back(depth.bytes);
                     paused.push_back(depth.paused ? 1 : 0);
                 }
@@ -89,14 +89,14 @@ void bind_measurements(nb::class_<Network, SwitchSet>& c) {
             "both directions of each link, then the direction to each host.")
         .def(
             "queued_by_vl",
-            [](const Network& n, Index<Link> link, int direction) {
+            [](const network::Network& n, Index<network::Link> link, int direction) {
                 return n.links().queued_by_vl(link, direction_of<std::out_of_range>(n, link, direction));
             },
             nb::sig("def queued_by_vl(self, link: int, direction: int, /) -> list[int]"),
             "Return the bytes that wait to be sent on a direction, by VL.")
         .def(
             "deadlock",
-            [](const Network& n) {
+            [](const network::Network& n) {
                 nb::list out;
                 for (const auto& w : n.links().deadlock())
                     out.append(w.link ? nb::make_tuple(w.link, static_cast<int>(w.direction), w.vl)

@@ -29,10 +29,10 @@ nb::bytes converted(const nb::bytes& bytes, void (*convert)(Frame&)) {
     return to_bytes(frame->view());
 }
 
-void bind_partitions(nb::class_<Network, SwitchSet>& c) {
+void bind_partitions(nb::class_<network::Network, SwitchSet>& c) {
     c.def(
          "add_switch",
-         [](Network& n, const std::string& name, Port cpu_port, std::uint32_t partition) {
+         [](network::Network& n, const std::string& name, Port cpu_port, std::uint32_t partition) {
              const SetLock lock(n);
              return n.add_switch(name, cpu_port, partition);
          },
@@ -43,7 +43,7 @@ void bind_partitions(nb::class_<Network, SwitchSet>& c) {
          "ValueError for a new partition after the first event.")
         .def(
             "set_threads",
-            [](Network& n, std::size_t threads) {
+            [](network::Network& n, std::size_t threads) {
                 const SetLock lock(n);
                 n.windows().set_threads(threads);
             },
@@ -53,10 +53,10 @@ void bind_partitions(nb::class_<Network, SwitchSet>& c) {
             "Call it before the first event.")
         .def(
             "window_report",
-            [](Network& n) {
-                const WindowReport report = n.windows().report();
+            [](network::Network& n) {
+                const network::WindowReport report = n.windows().report();
                 nb::list threads;
-                for (const ThreadWork& work : report.threads)
+                for (const network::ThreadWork& work : report.threads)
                     threads.append(nb::make_tuple(work.events, work.seconds, work.waiting_seconds));
                 nb::dict d;
                 d["threads"] = threads;
@@ -79,17 +79,17 @@ void bind_partitions(nb::class_<Network, SwitchSet>& c) {
             "slowest_seconds: processor time of the slowest thread, summed over the windows.\n"
             "delay_ps: least delay of a link between partitions.")
         .def_prop_ro(
-            "hops", [](Network& n) { return n.frame_counts().hops; },
+            "hops", [](network::Network& n) { return n.frame_counts().hops; },
             "Number of frames that switches have received from links.")
         .def_prop_ro(
-            "frames_without_link", [](Network& n) { return n.frame_counts().without_link; },
+            "frames_without_link", [](network::Network& n) { return n.frame_counts().without_link; },
             "Number of frames that left a switch by a port without a link.");
 }
 
-void bind_handlers(nb::class_<Network, SwitchSet>& c) {
+void bind_handlers(nb::class_<network::Network, SwitchSet>& c) {
     c.def(
          "set_handler",
-         [](Network& n, Index<Host> host, const nb::object& handler) {
+         [](network::Network& n, Index<network::Host> host, const nb::object& handler) {
              n.set_application(host, application_of(handler));
          },
          nb::arg("host"), nb::arg("handler").none(),
@@ -99,13 +99,13 @@ void bind_handlers(nb::class_<Network, SwitchSet>& c) {
          "A handler is an Application, or a Python object with the methods start(now),\n"
          "on_frame(frame, now) and on_timer(now), which return Output; None for no handler.")
         .def(
-            "start", [](Network& n, Index<Host> host) { n.start(host); },
+            "start", [](network::Network& n, Index<network::Host> host) { n.start(host); },
             nb::sig("def start(self, host: int, /) -> None"),
             "Call `start` of the host's handler, and carry out the actions that it returns.")
         .def(
             "act",
-            [](Network& n, Index<Host> host, const nb::object& output) {
-                Actions actions(n.pool_of(host));
+            [](network::Network& n, Index<network::Host> host, const nb::object& output) {
+                network::Actions actions(n.pool_of(host));
                 to_answer(output, actions);
                 n.act(host, actions);
             },
@@ -114,28 +114,28 @@ void bind_handlers(nb::class_<Network, SwitchSet>& c) {
             "Carry out actions for a host: send the frames, and set the next deadline.")
         .def(
             "send",
-            [](Network& n, Index<Host> host, const nb::bytes& frame, Vl vl) {
+            [](network::Network& n, Index<network::Host> host, const nb::bytes& frame, Vl vl) {
                 n.send(host, view(frame), vl);
             },
             nb::sig("def send(self, host: int, frame: bytes, vl: int, /) -> None"),
             "Send a frame from a host on a VL.")
         .def(
-            "alarm", [](Network& n, Time time, std::int64_t token) { n.alarm(time, token); },
+            "alarm", [](network::Network& n, Time time, std::int64_t token) { n.alarm(time, token); },
             nb::sig("def alarm(self, time_ps: int, token: int, /) -> None"),
             "Put an \"alarm\" with this token into take_control() at a time.");
 }
 
-void bind_run(nb::class_<Network, SwitchSet>& c) {
+void bind_run(nb::class_<network::Network, SwitchSet>& c) {
     c.def(
          "run",
-         [](Network& n, std::optional<Time> until, std::uint64_t events) {
+         [](network::Network& n, std::optional<Time> until, std::uint64_t events) {
              // Run in slices, between which Python's signal handlers run.
              constexpr std::uint64_t kSlice = 1 << 16;
              for (std::uint64_t left = events;;) {
                  const std::uint64_t slice = std::min(left, kSlice);
-                 const RunEnd end = n.run(until.value_or(kForever), slice, events != ~0ULL);
+                 const network::RunEnd end = n.run(until.value_or(network::kForever), slice, events != ~0ULL);
                  left -= slice;
-                 if (end != RunEnd::Paused || left == 0) return static_cast<int>(end);
+                 if (end != network::RunEnd::Paused || left == 0) return static_cast<int>(end);
                  if (PyErr_CheckSignals() != 0) throw nb::python_error();
              }
          },
@@ -152,7 +152,7 @@ void bind_run(nb::class_<Network, SwitchSet>& c) {
          "Python's signal handlers run meanwhile. PartitionError if an event needs several partitions at\n"
          "its own time: run the scenario in one partition.")
         .def(
-            "set_tolerant", [](Network& n, bool tolerant) { n.set_tolerant(tolerant); },
+            "set_tolerant", [](network::Network& n, bool tolerant) { n.set_tolerant(tolerant); },
             nb::sig("def set_tolerant(self, tolerant: bool, /) -> None"),
             "Set whether the run continues when a program fails on a frame.\n"
             "\n"
@@ -161,33 +161,33 @@ void bind_run(nb::class_<Network, SwitchSet>& c) {
             "packet_out() raise RuntimeError. A program fails by a failed `assert`, or when a frame exceeds\n"
             "its budget of passes, copies and rounds (docs/reference/engine.md).")
         .def_prop_ro(
-            "frames_failed", [](Network& n) { return n.frame_counts().failed; },
+            "frames_failed", [](network::Network& n) { return n.frame_counts().failed; },
             "Number of frames dropped because their program failed; see set_tolerant().");
 }
 
-void bind_deliveries(nb::class_<Network, SwitchSet>& c) {
+void bind_deliveries(nb::class_<network::Network, SwitchSet>& c) {
     c.def(
-         "set_bin", [](Network& n, Time width, std::size_t vls) { n.hosts().set_bin(width, vls); },
+         "set_bin", [](network::Network& n, Time width, std::size_t vls) { n.hosts().set_bin(width, vls); },
          nb::arg("width_ps"), nb::arg("vls") = kVls,
          "Count the bytes that reach hosts, in bins of `width_ps`; see delivered_bins().\n"
          "\n"
          "Only frames on the `vls` lanes of lowest priority count.")
         .def(
-            "delivered_bins", [](Network& n) { return n.delivered_bins(); },
+            "delivered_bins", [](network::Network& n) { return n.delivered_bins(); },
             "Return the bytes that have reached hosts in each bin of set_bin().")
         .def(
             "delivered_bytes",
-            [](Network& n) {
+            [](network::Network& n) {
                 const auto& bins = n.delivered_bins();
                 return std::accumulate(bins.begin(), bins.end(), Bytes());
             },
             "Return the sum of delivered_bins().");
 }
 
-void bind_frames(nb::class_<Network, SwitchSet>& c) {
+void bind_frames(nb::class_<network::Network, SwitchSet>& c) {
     c.def(
          "process",
-         [](Network& n, Index<Switch> sw, Port port, const nb::bytes& frame) {
+         [](network::Network& n, Index<Switch> sw, Port port, const nb::bytes& frame) {
              nb::list out;
              for (const auto& [egress, bytes] : process(n, sw, port, view(frame)))
                  out.append(nb::make_tuple(egress, to_bytes(bytes)));
@@ -197,7 +197,7 @@ void bind_frames(nb::class_<Network, SwitchSet>& c) {
          "Return (egress port, frame) of each frame that a switch sends for a frame on an ingress port.")
         .def(
             "trace",
-            [](Network& n, Index<Switch> sw, Port port, const nb::bytes& frame) {
+            [](network::Network& n, Index<Switch> sw, Port port, const nb::bytes& frame) {
                 const LockedSwitch s(n, sw);
                 if (!s.program().traced)
                     throw std::invalid_argument(
@@ -217,7 +217,7 @@ void bind_frames(nb::class_<Network, SwitchSet>& c) {
             "values. ValueError if the switch's program is not traced.")
         .def(
             "bench",
-            [](Network& n, Index<Switch> sw, Port port, const nb::bytes& frame, std::uint64_t count,
+            [](network::Network& n, Index<Switch> sw, Port port, const nb::bytes& frame, std::uint64_t count,
                bool copy_only) { return bench(n, sw, port, view(frame), count, copy_only); },
             nb::arg("switch"), nb::arg("port"), nb::arg("frame"), nb::arg("count"),
             nb::arg("copy_only") = false,
@@ -230,8 +230,8 @@ void bind_frames(nb::class_<Network, SwitchSet>& c) {
 
 void bind_network(nb::module_& m) {
     bind_queue_policy(m);
-    const nb::exception<PartitionError> partition_error(m, "PartitionError", PyExc_RuntimeError);
-    nb::class_<Network, SwitchSet> network(
+    const nb::exception<network::PartitionError> partition_error(m, "PartitionError", PyExc_RuntimeError);
+    nb::class_<network::Network, SwitchSet> network(
         m, "Network",
         "Switches, hosts and links in virtual time.\n"
         "\n"

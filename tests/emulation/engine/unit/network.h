@@ -13,19 +13,19 @@ namespace railyard::unit {
 inline constexpr std::int64_t kByteAPicosecond = 8'000'000'000'000;  // in bit/s
 
 // A station that records frames and timers, and may answer.
-class Sink : public Application {
+class Sink : public network::Application {
    public:
-    using Reply = std::function<void(FrameHandle, Time, Actions&)>;
+    using Reply = std::function<void(FrameHandle, Time, network::Actions&)>;
     explicit Sink(Reply reply = nullptr) : reply_(std::move(reply)) {}
-    void start(Time now, Actions& actions) override {
+    void start(Time now, network::Actions& actions) override {
         started = now;
         actions.deadline = timer_at;
     }
-    void on_frame(FrameHandle frame, Time now, Actions& actions) override {
+    void on_frame(FrameHandle frame, Time now, network::Actions& actions) override {
         seen.emplace_back(now, std::string(frame->view()));
         if (reply_) reply_(std::move(frame), now, actions);
     }
-    void on_timer(Time now, Actions& actions) override {
+    void on_timer(Time now, network::Actions& actions) override {
         timers.push_back(now);
         if (timers.size() < 3) actions.deadline = now + Time(10);
     }
@@ -54,8 +54,8 @@ inline const std::shared_ptr<const Program>& wire() {
     return kWire;
 }
 
-inline LinkConfig link_config(Time delay = Time(), Bytes credits = Bytes()) {
-    LinkConfig config;
+inline network::LinkConfig link_config(Time delay = Time(), Bytes credits = Bytes()) {
+    network::LinkConfig config;
     config.rate_bps = kByteAPicosecond;
     config.delay = delay;
     config.credit_bytes = credits;
@@ -64,7 +64,7 @@ inline LinkConfig link_config(Time delay = Time(), Bytes credits = Bytes()) {
 
 // A network whose switches run wire.p4.
 struct Wired {
-    Network net;
+    network::Network net;
 
     Index<Switch> add(std::uint32_t partition = 0) {
         const Index<Switch> index =
@@ -81,18 +81,18 @@ struct Wired {
         const Index<TableSpec> table = wire()->tables.named("TestIngress.forward");
         ASSERT_EQ(net.switch_at(index).table(table.at()).insert(entry), tables::Status::Ok);
     }
-    std::shared_ptr<Sink> sink(Index<Host> host, Sink::Reply reply = nullptr) {
+    std::shared_ptr<Sink> sink(Index<network::Host> host, Sink::Reply reply = nullptr) {
         auto made = std::make_shared<Sink>(std::move(reply));
         net.set_application(host, made);
         return made;
     }
     // A row of switches with a host at each end. Frames for port 2 go from the source to the target.
     struct Chain {
-        Index<Host> source, target;
-        std::vector<Index<Link>> links;
+        Index<network::Host> source, target;
+        std::vector<Index<network::Link>> links;
         std::shared_ptr<Sink> sink;
     };
-    Chain chain(std::size_t count, const LinkConfig& config) {
+    Chain chain(std::size_t count, const network::LinkConfig& config) {
         std::vector<Index<Switch>> row;
         for (std::size_t at = 0; at < count; ++at) row.push_back(add());
         Chain made;

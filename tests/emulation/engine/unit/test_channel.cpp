@@ -5,7 +5,7 @@
 #include "common.h"
 #include "network/links/channel.h"
 
-namespace railyard {
+namespace railyard::network {
 namespace {
 
 constexpr std::int64_t kGbps = 1'000'000'000;
@@ -369,4 +369,4 @@ TEST_F(Link1, RecentFramesHaveTheTimeAtWhichTheyWereSent) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::network

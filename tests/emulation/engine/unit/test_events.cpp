@@ -8,7 +8,7 @@
 #include "network/events/thread_pool.h"
 #include "network/events/tournament.h"
 
-namespace railyard {
+namespace railyard::network {
 namespace {
 
 // Times of a simulation: many equal, most soon, some far ahead.
@@ -202,4 +202,4 @@ TEST(ThreadPool, TheCallerSeesWhatMembersWrote) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::network

@@ -103,7 +103,7 @@ TEST(FramePool, AReusedFrameKeepsNothingOfTheEarlierFrame) {
     FrameHandle frame = pool.acquire("abc", 3);
     frame->set_lane(Lane(5));
     frame->pending = frame->lost = true;
-    frame->held = {Index<Channel>(3), FrameBytes(9), {}, Lane(1)};
+    frame->held = {Index<network::Channel>(3), FrameBytes(9), {}, Lane(1)};
     pool.mark(*frame);
     const Frame* const address = frame.get();
     frame.reset();

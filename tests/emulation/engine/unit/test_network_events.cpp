@@ -4,7 +4,7 @@
 
 #include "network.h"
 
-namespace railyard {
+namespace railyard::network {
 namespace {
 
 using unit::Fabric;
@@ -178,4 +178,4 @@ TEST_F(Fabric, APacketOutLeavesByThePortItNames) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::network

@@ -4,7 +4,7 @@
 
 #include "network.h"
 
-namespace railyard {
+namespace railyard::network {
 namespace {
 
 using unit::Fabric;
@@ -165,4 +165,4 @@ TEST_F(Fabric, TheSampleOfALinkHasItsLoadSinceTheLast) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::network

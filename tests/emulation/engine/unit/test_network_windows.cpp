@@ -4,7 +4,7 @@
 
 #include "network.h"
 
-namespace railyard {
+namespace railyard::network {
 namespace {
 
 using unit::Fabric;
@@ -106,4 +106,4 @@ TEST_F(Fabric, ANewPartitionIsRefusedAfterTheFirstEvent) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::network

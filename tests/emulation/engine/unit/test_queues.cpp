@@ -5,7 +5,7 @@
 #include "common.h"
 #include "network/links/channel.h"
 
-namespace railyard {
+namespace railyard::network {
 namespace {
 
 constexpr std::size_t kHeaders = 54;
@@ -148,4 +148,4 @@ TEST(PausesOfALink, EndByTheWatchdogAndLeaveTheClassDeafForATime) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::network
