@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Direct notification against flooding by the controllers alone, in racks and in a Pod."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cache
 from statistics import median

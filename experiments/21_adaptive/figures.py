@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Share of a link over time as it slows down and recovers, and a picture of all times."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routing techniques of UB-Mesh's Table 4: entries and paths of their plans, what a cut costs, a picture."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache

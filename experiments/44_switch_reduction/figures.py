@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of AllReduces in switches: bytes that leave a host, throughput by slots beside its formula."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,33 +35,35 @@ def available() -> tuple[list[str], list[str]]:
 
 
 def compare(
-    run: Callable[..., tuple[int, Mapping[str, Any]]], folder: Path, options: Sequence[str] = ()
+    run: Callable[..., tuple[int, Mapping[str, Any]]],
+    folder: Path,
+    shown: Mapping[str, Sequence[str]],
+    same: Sequence[str],
+    options: Sequence[str] = (),
 ) -> int:
     """Run scenarios on every available testbed; print a table of metrics for each, and which checks hold.
-
-    The file `metrics.toml` of the folder has in `shown` the metrics of each scenario's table, by the name of
-    the scenario's file without suffix, and in `same` the names of metrics, without the prefix VARIANT., that
-    must be equal on all testbeds.
 
     Args:
         run: runs a scenario with options of `railyard run`; returns the exit code and the result.
         folder: folder of the scenarios.
+        shown: metrics of each scenario's table, by the name of its file without suffix.
+        same: names of metrics, without the prefix VARIANT., that must be equal on all testbeds.
         options: further options of `railyard run`.
 
     Returns:
         The exit code, 1 when an assertion fails or a metric of `same` differs.
     """
-    settings = tomllib.loads((folder / "metrics.toml").read_text(encoding="utf-8"))
     testbeds, absent = available()
     checks: dict[str, bool] = {}
-    for name, metrics in settings["shown"].items():
+    for name, metrics in shown.items():
         done = {item: run(folder / f"{name}.yaml", *TESTBEDS[item], *options) for item in testbeds}
         results = {testbed: result for testbed, (_, result) in done.items() if result}
         print(f"\n{table(results, metrics) if results else ''}\n")
         checks[f"{name}: all assertions hold"] = all(code == 0 for code, _ in done.values())
-        wrong = differing(results, settings["same"])
-        but = f", but {', '.join(wrong)}" if wrong else ""
-        checks[f"{name}: the same arrays and data frames{but}"] = not wrong
+        wrong = differing(results, same)
+        checks[
+            f"{name}: the same arrays and data frames{', but ' if wrong else ''}{', '.join(wrong)}"
+        ] = not wrong
     for why in absent:
         print(why)
     return say(checks)
