@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import uec
-from bench.timing import engine_times
+from bench.peers import uec
+from bench.peers.timing import engine_times
 
 PLAN = """two.cm
 !Experiment Two flows

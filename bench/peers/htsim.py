@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine beside htsim's NDP: the same permutation over the same fat tree, in one run.
 
-`python -m bench.peers --htsim PROGRAM` prints JSON. PROGRAM, or the environment variable HTSIM_NDP, is the
-`htsim_ndp` of github.com/Broadcom/csg-htsim, which the Makefile of its folder sim/datacenter builds.
+`python -m bench.peers.htsim --htsim PROGRAM` prints JSON. PROGRAM, or the environment variable HTSIM_NDP, is
+the `htsim_ndp` of github.com/Broadcom/csg-htsim, which the Makefile of its folder sim/datacenter builds.
 Without it the engine alone is measured. Both get one matrix and one topology file: each host sends to one
 other, in packets of 4,000 bytes. A packet-hop is a data packet at a switch of the tree: acknowledgements,
 htsim's pulls, and the engine's switches of the hosts themselves take time and do not count. htsim's time is
@@ -22,7 +22,7 @@ from resource import RUSAGE_CHILDREN
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from bench.timing import engine_times, timed
+from bench.peers.timing import engine_times, timed
 from harness.formats.registry import read_files
 from harness.formats.written import write_imported
 from harness.run.prepare import Prepared, prepare
@@ -127,7 +127,7 @@ def _figures(seconds: list[float], hops: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="bench.peers", description=(__doc__ or "").strip())
+    parser = argparse.ArgumentParser(prog="bench.peers.htsim", description=(__doc__ or "").strip())
     parser.add_argument(
         "--htsim", type=Path, default=os.environ.get("HTSIM_NDP"), help="the program htsim_ndp"
     )

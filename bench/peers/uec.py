@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine beside uet-htsim: a permutation of 1,024 hosts under NSCC, in one run.
 
-`python -m bench.uec --uet FOLDER --program PROGRAM` prints JSON. FOLDER is htsim/sim/datacenter of
+`python -m bench.peers.uec --uet FOLDER --program PROGRAM` prints JSON. FOLDER is htsim/sim/datacenter of
 github.com/ultraethernet/uet-htsim, PROGRAM its `htsim_uec`. Both run the experiment EXPERIMENT of its plan
 validate_uec_sender.txt: each host sends 2 MB to one other over a tree of three tiers. uet-htsim's time is
 that of its whole process. The engine's time includes drawing the hosts' data and making the agents, but not
@@ -20,7 +20,7 @@ from resource import RUSAGE_CHILDREN
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from bench.timing import Times, engine_times, timed
+from bench.peers.timing import Times, engine_times, timed
 from harness.formats.htsim_plan import read_plan
 from harness.formats.written import write_imported
 from harness.run.prepare import Prepared, prepare
@@ -83,7 +83,7 @@ def compare(rounds: dict[str, list[Times]]) -> dict[str, object]:
 
 def main() -> int:
     """Print the comparison."""
-    parser = argparse.ArgumentParser(prog="bench.uec", description=(__doc__ or "").strip())
+    parser = argparse.ArgumentParser(prog="bench.peers.uec", description=(__doc__ or "").strip())
     parser.add_argument("--uet", type=Path, required=True, help="uet-htsim's folder htsim/sim/datacenter")
     parser.add_argument("--program", type=Path, required=True, help="the program htsim_uec")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="of the engine (%(default)s)")
