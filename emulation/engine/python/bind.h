@@ -38,36 +38,33 @@ struct nanobind::detail::type_caster<railyard::Index<T>> {
     }
 };
 
-// Converts typed numbers to Python integers.
+namespace railyard::python {
+
+// True for the types of units.h, which wrap an integer.
+template <typename T>
+inline constexpr bool kWrapsInteger = false;
 template <typename Kind, typename T>
-struct nanobind::detail::type_caster<railyard::Number<Kind, T>> {
-    using Typed = railyard::Number<Kind, T>;
-    NB_TYPE_CASTER(Typed, const_name("int"))
+inline constexpr bool kWrapsInteger<Number<Kind, T>> = true;
+template <typename Kind, typename T>
+inline constexpr bool kWrapsInteger<Amount<Kind, T>> = true;
+
+}  // namespace railyard::python
+
+// Converts numbers and amounts to Python integers: times to picoseconds.
+template <typename Wrapped>
+    requires railyard::python::kWrapsInteger<Wrapped>
+struct nanobind::detail::type_caster<Wrapped> {
+    using Integer = decltype(std::declval<Wrapped>().value());
+    NB_TYPE_CASTER(Wrapped, const_name("int"))
 
     bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
-        make_caster<T> number;
+        make_caster<Integer> number;
         if (!number.from_python(source, flags, cleanup)) return false;
-        value = Typed(number.value);
+        value = Wrapped(number.value);
         return true;
     }
-    static handle from_cpp(Typed number, rv_policy policy, cleanup_list* cleanup) noexcept {
-        return make_caster<T>::from_cpp(number.value(), policy, cleanup);
-    }
-};
-
-// Converts amounts to Python integers: times to picoseconds.
-template <typename Kind, typename T>
-struct nanobind::detail::type_caster<railyard::Amount<Kind, T>> {
-    using Typed = railyard::Amount<Kind, T>;
-    NB_TYPE_CASTER(Typed, const_name("int"))
-    bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
-        make_caster<T> number;
-        if (!number.from_python(source, flags, cleanup)) return false;
-        value = Typed(number.value);
-        return true;
-    }
-    static handle from_cpp(Typed amount, rv_policy policy, cleanup_list* cleanup) noexcept {
-        return make_caster<T>::from_cpp(amount.value(), policy, cleanup);
+    static handle from_cpp(Wrapped wrapped, rv_policy policy, cleanup_list* cleanup) noexcept {
+        return make_caster<Integer>::from_cpp(wrapped.value(), policy, cleanup);
     }
 };
 
