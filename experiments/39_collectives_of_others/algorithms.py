@@ -41,7 +41,7 @@ def measured(algorithms: Mapping[str, Imported], topology: Mapping[str, Any]) ->
 
 
 def compare(folder: Path) -> Iterator[tuple[str, bool]]:
-    """Print a table; yield what is checked of each line, and whether it holds."""
+    """Print a table; for each of its lines, yield a statement and whether the statement is true."""
     algorithms = {
         file.stem: read_msccl([file], chunk_bytes=CHUNK_BYTES) for file in sorted(folder.glob("*.xml"))
     }

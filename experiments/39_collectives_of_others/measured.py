@@ -57,7 +57,7 @@ def our_time(algorithm: Path, chunk_bytes: int, link_gbps: float) -> float | Non
 
 
 def compare(folder: Path) -> Iterator[tuple[str, bool]]:
-    """Print a table; yield what is checked of each line, and whether it holds."""
+    """Print a table; for each of its lines, yield a statement and whether the statement is true."""
     times_of = ("measured, µs", "links here, µs", "kernels' start and rate, µs")
     print(heading("algorithm", "array", *times_of, "ratio"))
     for name, (chunks, crossing) in ALGORITHMS.items():

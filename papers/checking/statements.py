@@ -16,5 +16,8 @@ def say(checks: Mapping[str, bool]) -> int:
 
 
 def heading(*titles: str, words: int = 1) -> str:
-    """Return the heading of a Markdown table; the first `words` columns are text, the others numbers."""
+    """Return the first two lines of a Markdown table: titles, then alignment.
+
+    The first `words` columns hold text, aligned to the left; the others hold numbers, aligned to the right.
+    """
     return f"| {' | '.join(titles)} |\n|{'---|' * words}{'---:|' * (len(titles) - words)}"

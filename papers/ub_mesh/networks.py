@@ -102,7 +102,7 @@ def saved(few: int, many: int) -> float:
 
 
 def _one_d(name: str, pod: SuperPod, lrs: int, hrs: int, *, lrs_lanes: int, up_lanes: int) -> Parts:
-    """Return the parts of a network whose racks have `lrs` LRS, `hrs` HRS, and full meshes on boards only.
+    """Return the parts of a network with full meshes on boards only; a rack has `lrs` LRS and `hrs` HRS.
 
     An NPU has `lrs_lanes` to LRS of its rack, and `up_lanes` through HRS of its rack to the stage above.
     """

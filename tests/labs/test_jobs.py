@@ -37,7 +37,7 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture(scope="module", autouse=True)
 def same_draws() -> Iterator[None]:
-    """Simulate each set of jobs once in this module: most tests draw their jobs from the same seed."""
+    """Keep the results of simulations for all tests of this module: most of them simulate the same jobs."""
     module = checker._load(find_lab(LAB).folder / "check.py")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checker, "_load", lambda _: module)

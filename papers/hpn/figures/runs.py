@@ -25,13 +25,16 @@ transport: {{window: 64, initial_rto_us: 20, min_rto_us: 10}}
 def small(
     topology: str, more: str = "", elements: int = 65536, look: Callable[[Testbed], None] | None = None
 ) -> tuple[Prepared, Observation]:
-    """Run an AllReduce on a small fabric; return the prepared run and its observation, whose data are right.
+    """Run an AllReduce on a small fabric; return the prepared run and its observation.
 
     Args:
         topology: first lines of the scenario.
         more: further lines of the scenario, such as jobs and faults.
         elements: elements of the AllReduce.
         look: function to call before virtual time starts.
+
+    Raises:
+        RailyardError: An array is wrong at the end.
     """
     text = _SCENARIO.format(topology=topology, more=more, elements=elements)
     ((ready, seen),) = ran(text, look=look).values()

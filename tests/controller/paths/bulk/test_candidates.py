@@ -15,7 +15,7 @@ from topologies.families.ub_mesh.fabrics import ub_superpod
 
 _PAIRS = 120
 _PAIRS_ONE_BY_ONE = 12
-"""Number of pairs for strategies whose scheme searches many pairs by a loop over single pairs."""
+"""Number of pairs for strategies that search one pair after the other, which takes longer."""
 
 
 @cache
