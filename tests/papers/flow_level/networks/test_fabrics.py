@@ -59,8 +59,9 @@ def test_flows_leave_and_reach_their_leaves_whole(fabric: Fabric, policy: str) -
         for way in (ups, downs):
             whole = np.bincount(routes.rows[way], routes.weights[way], len(routes.counts))
             assert whole == pytest.approx(np.ones(len(routes.counts)))
-        # All links together carry each flow once a link.
-        assert loads.sum() == pytest.approx((routes.weights * routes.counts[routes.rows]).sum())
+        # Each link carries the sum of its flows' shares.
+        count, shares = len(fabric.capacities), routes.weights * routes.counts[routes.rows]
+        assert np.bincount(links, loads, count) == pytest.approx(np.bincount(routes.links, shares, count))
 
 
 def test_plain_hashing_collides_and_a_look_at_five_paths_does_less() -> None:
