@@ -16,8 +16,13 @@ namespace railyard {
 
 // Prefetch the cache line of an address.
 inline void fetch(const void* address) {
+    // Volatile, since a compiler may drop a function that only fetches.
+#if defined(__x86_64__) && !defined(__clang__)
+    asm volatile("prefetcht0 %a0" : : "p"(address));
+#else
     __builtin_prefetch(address);
-    asm volatile("" : : "r"(address));  // a compiler may drop a function that only fetches
+    asm volatile("" : : "r"(address));
+#endif
 }
 // Prefetch `count` cache lines from an address on; none if it is null.
 inline void fetch_lines(const void* first, std::size_t count) {

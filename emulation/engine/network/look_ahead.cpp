@@ -13,62 +13,61 @@ const Channel::LaneState& next_lane(const Channel& c) {
 
 }  // namespace
 
-LookAhead::Ahead LookAhead::at(const Partition& p, std::size_t distance) const {
-    const auto event = p.events.ahead(distance);
-    if (!event || event->kind > EventKind::Arrive) return {};
-    return {&links_[Index<Channel>(event->index)], event->kind == EventKind::Arrive};
-}
-
 void LookAhead::fetch(const Partition& p) const {
-    if (const Ahead next = at(p, Distance::kChannel); next.channel != nullptr)
-        fetch_lines(next.channel, Channel::kHotLines);
-    if (const Ahead next = at(p, Distance::kRings); next.channel != nullptr) fetch_rings(next);
-    if (const Ahead next = at(p, Distance::kFrame); next.channel != nullptr) fetch_frame(next);
-    if (const Ahead next = at(p, Distance::kBytes); next.channel != nullptr) fetch_bytes(next);
+    const EventQueue::Cell* const coming = p.events.coming();
+    if (coming == nullptr) return;  // what so few events need is cached
+    const auto at = [&](std::size_t distance, const auto& stage) {
+        const EventKind kind = EventQueue::kind_of(coming[distance]);
+        if (kind > EventKind::Arrive) return;
+        stage(links_[Index<Channel>(EventQueue::index_of(coming[distance]))], kind == EventKind::Arrive);
+    };
+    at(Distance::kChannel, [](const Channel& c, bool /*arrives*/) { fetch_lines(&c, Channel::kHotLines); });
+    at(Distance::kRings, [this](const Channel& c, bool arrives) { fetch_rings(c, arrives); });
+    at(Distance::kFrame, [this](const Channel& c, bool arrives) { fetch_frame(c, arrives); });
+    at(Distance::kBytes, [this](const Channel& c, bool arrives) { fetch_bytes(c, arrives); });
     for (unsigned stage = 0; stage < Application::kStages; ++stage)
-        if (const Ahead next = at(p, Distance::kStation - stage); next.channel != nullptr)
-            fetch_application(next, stage);
+        at(Distance::kStation - stage, [this, stage](const Channel& c, bool arrives) {
+            if (arrives && !c.to_switch && !c.flying.empty()) fetch_application(c, stage);
+        });
 }
 
-void LookAhead::fetch_rings(const Ahead& next) const {
-    const Channel& c = *next.channel;
-    if (next.flies()) railyard::fetch(&c.flying[0]);
-    if (next.arrives && c.to_switch) switches_[c.to_switch]->fetch();
-    else if (next.arrives) railyard::fetch(&hosts_[c.host]);
-    else if (next.waits()) railyard::fetch(&next_lane(c));
-}
-
-void LookAhead::fetch_frame(const Ahead& next) const {
-    const Channel& c = *next.channel;
-    if (next.flies()) fetch_lines(c.flying[0].frame.get(), 3);
-    if (next.arrives && c.to_switch) {
-        const Switch& sw = *switches_[c.to_switch];
-        if (sw.program() != nullptr && !sw.program()->tables.empty()) sw.fetch_lists();
-        railyard::fetch(&links_.out_of(c.to_switch));
-    } else if (next.arrives) {
-        fetch_lines(hosts_[c.host].application.get(), 6);
-    } else if (next.waits()) {
-        railyard::fetch(&next_lane(c).queue[0]);
+inline void LookAhead::fetch_rings(const Channel& c, bool arrives) const {
+    if (!arrives) {
+        if (c.ready != 0) railyard::fetch(&next_lane(c));
+        return;
     }
+    if (!c.flying.empty()) railyard::fetch(&c.flying[0]);
+    if (c.to_switch) switches_[c.to_switch]->fetch();
+    else railyard::fetch(&hosts_[c.host]);
 }
 
-void LookAhead::fetch_bytes(const Ahead& next) const {
-    const Channel& c = *next.channel;
-    if (next.flies()) {
+inline void LookAhead::fetch_frame(const Channel& c, bool arrives) const {
+    if (!arrives) {
+        if (c.ready != 0) railyard::fetch(&next_lane(c).queue[0]);
+        return;
+    }
+    if (!c.flying.empty()) fetch_lines(c.flying[0].frame.get(), 3);
+    if (!c.to_switch) return fetch_lines(hosts_[c.host].application.get(), 6);
+    switches_[c.to_switch]->fetch_lists();
+    railyard::fetch(&links_.out_of(c.to_switch));
+}
+
+inline void LookAhead::fetch_bytes(const Channel& c, bool arrives) const {
+    if (!arrives) {
+        if (c.ready != 0) railyard::fetch(next_lane(c).queue[0].get());
+        return;
+    }
+    if (!c.flying.empty()) {
         const Frame& frame = *c.flying[0].frame;
         railyard::fetch(frame.data());
-        if (next.arrives && !c.to_switch) railyard::fetch(frame.payload);
+        if (!c.to_switch) railyard::fetch(frame.payload);
     }
-    if (next.arrives && c.to_switch) {
-        switches_[c.to_switch]->fetch_tables();
-        railyard::fetch(links_.out_of(c.to_switch).data());
-    }
-    if (next.waits()) railyard::fetch(next_lane(c).queue[0].get());
+    if (!c.to_switch) return;
+    switches_[c.to_switch]->fetch_tables();
+    railyard::fetch(links_.out_of(c.to_switch).data());
 }
 
-void LookAhead::fetch_application(const Ahead& next, unsigned stage) const {
-    const Channel& c = *next.channel;
-    if (!next.arrives || c.to_switch || !next.flies()) return;
+inline void LookAhead::fetch_application(const Channel& c, unsigned stage) const {
     if (const Application* const application = hosts_[c.host].application.get(); application != nullptr)
         application->prefetch(*c.flying[0].frame, stage);
 }

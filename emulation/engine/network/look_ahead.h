@@ -37,22 +37,11 @@ class LookAhead {
     void fetch(const Partition& p) const;
 
    private:
-    // A coming event of a channel.
-    struct Ahead {
-        const Channel* channel = nullptr;  // null: there is none
-        bool arrives = false;              // Arrive; false: Wake
-        // Return true if `flying` has a frame and this thread may read it. On a Wake of a crossing channel,
-        // another thread may be using the receiving end.
-        [[nodiscard]] bool flies() const {
-            return (arrives || !channel->crossing) && !channel->flying.empty();
-        }
-        [[nodiscard]] bool waits() const { return !arrives && channel->ready != 0; }
-    };
-    [[nodiscard]] Ahead at(const Partition& p, std::size_t distance) const;
-    void fetch_rings(const Ahead& next) const;
-    void fetch_frame(const Ahead& next) const;
-    void fetch_bytes(const Ahead& next) const;
-    void fetch_application(const Ahead& next, unsigned stage) const;
+    // Stages of an event of a channel: an arrival, or a wake-up of the sending end.
+    void fetch_rings(const Channel& c, bool arrives) const;
+    void fetch_frame(const Channel& c, bool arrives) const;
+    void fetch_bytes(const Channel& c, bool arrives) const;
+    void fetch_application(const Channel& c, unsigned stage) const;
 
     const Switches& switches_;
     const Links& links_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/events/events.h"
 
+#include <algorithm>
 #include <bit>
+#include <functional>
 
 namespace railyard::network {
 
@@ -33,6 +35,24 @@ std::vector<EventQueue::Cell> EventQueue::take_all() {
     far_.clear();
     ASSERT(all.size() == pending && size() == 0);
     return all;
+}
+
+void EventQueue::add_part() {
+    free_ = static_cast<std::uint32_t>(parts_.size());
+    parts_.emplace_back();
+}
+
+void EventQueue::put_outside(std::uint64_t day, Cell cell) {
+    if (day >= day_) {
+        ++went_far_;
+        far_.push_back(cell);
+        return std::push_heap(far_.begin(), far_.end(), std::greater<>());
+    }
+    const auto at = std::upper_bound(today_.begin() + static_cast<std::ptrdiff_t>(first_), today_.end(), cell);
+    displaced_ += static_cast<std::size_t>(today_.end() - at);
+    today_.insert(at, cell);
+    if (displaced_ > kMostDisplaced) [[unlikely]]
+        rebuild(shift_ - std::min(shift_, kNarrower), days_.size());
 }
 
 std::uint64_t EventQueue::next_day() const {

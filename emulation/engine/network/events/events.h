@@ -2,12 +2,9 @@
 // Pending events, ordered by (time, number). Numbers follow the order of insertion.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -62,18 +59,13 @@ class EventQueue {
         return {time_of(cell), static_cast<std::uint64_t>(cell) >> kNumberShift, kind_of(cell),
                 index_of(cell)};
     }
-    // Kind and index of a coming event, for prefetching.
-    struct Ahead {
-        EventKind kind;
-        std::size_t index;
-    };
     static constexpr std::size_t kAhead = 12;
-    // Return the event at position `place` (below kAhead), 0 being the next; none if fewer are sorted yet.
-    // Earlier events may still be inserted.
-    [[nodiscard]] std::optional<Ahead> ahead(std::size_t place) const {
-        if (place >= count()) return std::nullopt;
-        const Cell cell = today_[first_ + place];
-        return Ahead{kind_of(cell), index_of(cell)};
+    // Return the next kAhead events in their order, for prefetching; null if fewer are sorted yet. Earlier
+    // events may still be inserted.
+    [[nodiscard]] const Cell* coming() const { return count() < kAhead ? nullptr : &today_[first_]; }
+    static EventKind kind_of(Cell cell) { return static_cast<EventKind>(static_cast<unsigned>(cell) & 7); }
+    static std::size_t index_of(Cell cell) {
+        return static_cast<std::size_t>(static_cast<std::uint64_t>(cell) >> 3 & (kIndices - 1));
     }
     void push(Time time, std::uint64_t number, EventKind kind, std::size_t index) {
         if (index >= kIndices)
@@ -85,20 +77,9 @@ class EventQueue {
     }
     void put(Cell cell) {
         const std::uint64_t day = day_of(cell);
-        if (day < day_) {
-            const auto at =
-                std::upper_bound(today_.begin() + static_cast<std::ptrdiff_t>(first_), today_.end(), cell);
-            displaced_ += static_cast<std::size_t>(today_.end() - at);
-            today_.insert(at, cell);
-            if (displaced_ > kMostDisplaced) [[unlikely]]
-                rebuild(shift_ - std::min(shift_, kNarrower), days_.size());
-        } else if (day - day_ < days_.size()) {
+        if (day - day_ < days_.size()) [[likely]]
             list(day, cell);
-        } else {
-            ++went_far_;
-            far_.push_back(cell);
-            std::push_heap(far_.begin(), far_.end(), std::greater<>());
-        }
+        else put_outside(day, cell);
     }
     // Remove and return all events, unsorted.
     std::vector<Cell> take_all();
@@ -122,10 +103,6 @@ class EventQueue {
     };
 
     static Time time_of(Cell cell) { return Time(static_cast<std::int64_t>(cell >> 64)); }
-    static EventKind kind_of(Cell cell) { return static_cast<EventKind>(static_cast<unsigned>(cell) & 7); }
-    static std::size_t index_of(Cell cell) {
-        return static_cast<std::size_t>(static_cast<std::uint64_t>(cell) >> 3 & (kIndices - 1));
-    }
     [[nodiscard]] std::uint64_t day_of(Cell cell) const {
         return static_cast<std::uint64_t>(cell >> 64) >> shift_;
     }
@@ -137,10 +114,8 @@ class EventQueue {
         std::uint32_t part = days_[at];
         ASSERT(part < parts_.size() && (part == 0 || parts_[part].count > 0));
         if (part == 0 || parts_[part].count == parts_[part].cells.size()) {
-            if (free_ == 0) {
-                free_ = static_cast<std::uint32_t>(parts_.size());
-                parts_.emplace_back();
-            }
+            if (free_ == 0) [[unlikely]]
+                add_part();
             const std::uint32_t before = part;
             part = free_;
             free_ = parts_[part].next;
@@ -152,6 +127,9 @@ class EventQueue {
         parts_[part].cells[parts_[part].count++] = cell;
         ++listed_;
     }
+    void add_part();
+    // Put an event of a day that has begun, or beyond the calendar.
+    void put_outside(std::uint64_t day, Cell cell);
     // Return the first day from `day_` on that has events; the calendar must not be empty.
     [[nodiscard]] std::uint64_t next_day() const;
     // Move the events of the next day to `today_`; an event must be pending outside of `today_`.

@@ -116,23 +116,25 @@ TEST(EventQueue, LooksAheadInOrderWithoutChangingAnything) {
     for (std::uint64_t number = 1; number <= 40; ++number)
         queue.push(static_cast<Time>(number * 100'000), number, EventKind::Wake, number);
     EXPECT_EQ(queue.pop().index, 1U);
+    const EventQueue::Cell* const coming = queue.coming();
+    ASSERT_NE(coming, nullptr);
     for (std::size_t place = 0; place < EventQueue::kAhead; ++place) {
-        const auto ahead = queue.ahead(place);
-        ASSERT_TRUE(ahead);
-        EXPECT_EQ(ahead->index, place + 2);
+        EXPECT_EQ(EventQueue::kind_of(coming[place]), EventKind::Wake);
+        EXPECT_EQ(EventQueue::index_of(coming[place]), place + 2);
     }
     EXPECT_EQ(queue.size(), 39U);
     EXPECT_EQ(queue.pop().index, 2U);
 }
 
-TEST(EventQueue, LooksNoFurtherAheadThanThereAreEvents) {
+TEST(EventQueue, LooksAheadOnlyIfThereAreEnoughEvents) {
     EventQueue queue;
-    EXPECT_FALSE(queue.ahead(0));
-    queue.push(Time(1), 1, EventKind::Wake, 1);
-    queue.push(Time(2), 2, EventKind::Wake, 2);
+    EXPECT_EQ(queue.coming(), nullptr);
+    for (std::uint64_t number = 1; number <= EventQueue::kAhead + 1; ++number)
+        queue.push(static_cast<Time>(number * 100'000), number, EventKind::Wake, number);
     static_cast<void>(queue.pop());
-    EXPECT_TRUE(queue.ahead(0));
-    EXPECT_FALSE(queue.ahead(1));
+    EXPECT_NE(queue.coming(), nullptr);
+    static_cast<void>(queue.pop());
+    EXPECT_EQ(queue.coming(), nullptr);
 }
 
 TEST(EventQueue, TakeAllEmptiesTodayCalendarAndHeap) {
