@@ -11,7 +11,7 @@ By themselves, each printing JSON:
 
 peers/      the engine beside other simulators: `python -m bench.peers.htsim`, `python -m bench.peers.uec`
 circuits    `python -m bench.circuits`: planning circuits, how fast and how few of them move
-collective  `python -m bench.collective`: an AllReduce over a rack; memory_floor.cpp: its sums alone
+collective  `python -m bench.collective`: an AllReduce over a rack; rack_floor.cpp: its sums and events alone
 page        `python -m bench.page`: the live page in Chromium, frames a second and memory
 pod         `python -m bench.pod`: a UB-Mesh Pod whole, its boot, its memory, its packet-hops
 threads     `python -m bench.threads`: threads of a run, what each does and what it waits for

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The additions and copies of a rack's AllReduce alone, without frames, switches and events: what a processor
-// core needs for the data of bench.collective, whatever the engine does.
-//     c++ -O3 -std=c++20 -Iemulation/engine -o build/memory_floor bench/memory_floor.cpp &&
-//     build/memory_floor
+// Processor time of a rack's AllReduce (bench.collective) that links, switches and agents cannot save: the
+// additions and copies of its data, and the pushing and popping of its events.
+//     c++ -O3 -std=c++20 -Iemulation/engine -o build/rack_floor bench/rack_floor.cpp \
+//         emulation/engine/network/events/events.cpp && build/rack_floor
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <new>
+#include <random>
 #include <vector>
 
 #include "frames/stream.h"
+#include "network/events/events.h"
 
 namespace {
 
@@ -19,6 +21,9 @@ constexpr int kSide = 8, kNpus = kSide * kSide;
 constexpr std::size_t kFrameBytes = 4096, kWords = kFrameBytes / sizeof(std::uint32_t);
 constexpr std::size_t kFrames = 1024, kOfRow = kFrames / kSide, kOfNpu = kOfRow / kSide;  // of an array
 constexpr double kHops = 274'176;  // packet-hops of the whole collective
+// Its events, and how many of them are pending at a time: an arrival and a wake-up of most channels.
+constexpr std::uint64_t kEvents = 769'517;
+constexpr std::size_t kPending = 1'024;
 
 std::vector<std::uint32_t*> arrays;
 std::vector<std::uint32_t> room(kWords);
@@ -67,6 +72,22 @@ void all_reduce() {
                 if (k != npu % kSide) copy(npu, npu / kSide * kSide + k, k * kOfRow + s);
 }
 
+// Replace each event by a later one (Brown's hold model): a frame's transmission or its way, in ps.
+void hold() {
+    using namespace railyard;
+    std::minstd_rand random(1);
+    std::uint64_t number = 0;
+    network::EventQueue events;
+    for (std::size_t index = 0; index < kPending; ++index)
+        events.push(Time(static_cast<std::int64_t>(random() % 327'680)), ++number, network::EventKind::Wake,
+                    index);
+    for (std::uint64_t event = 0; event < kEvents; ++event) {
+        const network::Event next = events.pop();
+        events.push(next.time + Time(static_cast<std::int64_t>(random() % 655'360)), ++number, next.kind,
+                    next.index);
+    }
+}
+
 double seconds() {
     timespec t{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -87,7 +108,12 @@ int main() {
         const double start = seconds();
         all_reduce();
         const double took = seconds() - start;
-        std::printf("%ld frames, copies %s the caches: %.4f s, at most %.2f M packet-hops a second\n", frames,
-                    past_caches ? "past" : "through", took, kHops / took / 1e6);
+        std::printf("data: %ld frames, copies %s the caches: %.4f s, at most %.2f M packet-hops a second\n",
+                    frames, past_caches ? "past" : "through", took, kHops / took / 1e6);
+    }
+    for (int round = 0; round < 3; ++round) {
+        const double start = seconds();
+        hold();
+        std::printf("events: %llu: %.4f s\n", static_cast<unsigned long long>(kEvents), seconds() - start);
     }
 }
