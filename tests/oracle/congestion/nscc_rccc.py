@@ -15,11 +15,10 @@ class NsccRccc:
     """The smaller window of two algorithms, each of which takes every event."""
 
     def __init__(self, facts: PathFacts, **parameters: float) -> None:
-        both = [
-            kind(facts, **{key: value for key, value in parameters.items() if key in ALGORITHMS[name]})
-            for kind, name in ((Nscc, "nscc"), (Rccc, "rccc"))
-        ]
-        self._network, self._receiver = both
+        def of(name: str) -> dict[str, float]:
+            return {key: value for key, value in parameters.items() if key in ALGORITHMS[name]}
+
+        self._network, self._receiver = Nscc(facts, **of("nscc")), Rccc(facts, **of("rccc"))
         self.credits = self._receiver.credits
 
     def start(self) -> Limits:

@@ -49,6 +49,7 @@ class Entropies(Protocol):
 
     def next(self) -> int:
         """Return the value of the next frame."""
+        ...
 
     def note(self, lb: int, news: PathNews, now: int) -> None:
         """Take what became of a frame with this value."""

@@ -200,7 +200,7 @@ def test_a_rate_between_sides_is_that_of_the_least_cut(seed: int) -> None:
     for _, _, edge in graph.edges(data=True):
         edge["rate_gbps"] = draw.randint(1, 10**12) / 1e9
     graph.remove_nodes_from(list(nx.isolates(graph)))
-    fabric = from_graph(nx.relabel_nodes(graph, "n{}".format), "random")
+    fabric = from_graph(nx.relabel_nodes(graph, {node: f"n{node}" for node in graph}), "random")
     names = [node.name for node in fabric.nodes]
     flows = nx.Graph()
     for link in fabric.links:
