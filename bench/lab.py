@@ -121,7 +121,7 @@ class _Keeping:
 
     def __init__(self, choice: TestbedChoice) -> None:
         self.name, self.switch, self.options = choice.name, choice.switch, choice.options
-        self.check = choice.check
+        self.check_machine, self.check = choice.check_machine, choice.check
         self.made: list[EmbeddedTestbed | MininetTestbed] = []
         self._choice = choice
 

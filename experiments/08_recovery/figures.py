@@ -41,7 +41,7 @@ def reports(every: bool) -> Mapping[str, Mapping[Mode, list[NotificationReport]]
     """Return what is reported of each failure, by plan and by the way in which news of it spreads."""
     result: dict[str, Mapping[Mode, list[NotificationReport]]] = {}
     for name, plan in plans().items():
-        runs = {mode: Notification(plan, mode, COSTS) for mode in MODES}
+        runs: dict[Mode, Notification] = {mode: Notification(plan, mode, COSTS) for mode in MODES}
         result[name] = {mode: [run.fail(case) for case in cases(plan, every)] for mode, run in runs.items()}
     return result
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -200,7 +200,7 @@ def suggest_dilation(ready: Prepared, switch: SwitchKind, processors: int) -> in
 
 def _busiest_ps(fabric: Fabric, plan: Plan, demand: Mapping[tuple[str, str], int]) -> float:
     """Return the time in ps for which a demand in bytes keeps the busiest planned link sending."""
-    carried: Counter[tuple[str, str]] = Counter()
+    carried: defaultdict[tuple[str, str], float] = defaultdict(float)
     for pair, volume in demand.items():
         paths = plan.routes.get(pair, ())
         for path in paths:

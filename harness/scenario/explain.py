@@ -34,7 +34,7 @@ def explain(document: Document, failure: ValidationError, root: type[BaseModel] 
     """
     lines: dict[str, int] = {}
     for error in failure.errors(include_url=False):
-        if error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
+        if error["type"] == "too_short" and len(error["input"]) >= error.get("ctx", {}).get("min_length", 0):
             continue  # some items are invalid, and pydantic reports each of these by itself
         location = in_file(document, _without_branches(error["loc"]))
         lines.setdefault(document.at(location, _message(error, location, root)), document.line(location))

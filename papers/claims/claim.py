@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, final
+from typing import Annotated, Any, Literal, Self, cast, final
 
 from pydantic import (
     AfterValidator,
@@ -214,7 +214,7 @@ class Claim(Model):
 
     name: SkipJsonSchema[str] = ""
     text: str = ""
-    kind: Annotated[Kind, Field(strict=False)] = Field(default=None)
+    kind: Annotated[Kind, Field(strict=False)] = cast(Kind, None)  # a validator refuses a claim without one
     place: str = ""
     unit: str = ""
     paper: _Figure = None

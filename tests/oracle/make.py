@@ -53,6 +53,10 @@ class EmbeddedOracle:
     switch: str = ""
     options: Sequence[str] = ()
 
+    def check_machine(self, *, captures: bool) -> None:
+        """Check as for agents in C++."""
+        Embedded().check_machine(captures=captures)
+
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Check as for agents in C++."""
         Embedded().check(prepared, captures=captures)

@@ -40,10 +40,12 @@ def rate_between(fabric: Fabric, side: Collection[str], other: Collection[str]) 
     tails, heads = np.concatenate([ends, ends[:, ::-1], np.array(outer).reshape(-1, 2)]).T
     capacities = np.concatenate([rates, rates, np.full(len(outer), total)])
     size = len(number) + 2
-    return unit * _largest_flow(coo_array((capacities, (tails, heads)), shape=(size, size)).tocsr(), total)
+    return unit * _largest_flow(
+        coo_array((capacities, (tails, heads)), shape=(size, size)).tocsr(), size, total
+    )
 
 
-def _largest_flow(capacities: "csr_array", bound: int) -> int:
+def _largest_flow(capacities: "csr_array", nodes: int, bound: int) -> int:
     """Return the largest flow from the last node but one to the last node of a graph with 64-bit capacities.
 
     SciPy's flows have 32 bits. The first flow is found in units so coarse that `bound`, which no flow
@@ -52,7 +54,7 @@ def _largest_flow(capacities: "csr_array", bound: int) -> int:
     """
     from scipy.sparse.csgraph import maximum_flow
 
-    source, sink = capacities.shape[0] - 2, capacities.shape[0] - 1
+    source, sink = nodes - 2, nodes - 1
     flow = 0
     while True:
         unit = -(-bound // _FLOW_UNITS) or 1

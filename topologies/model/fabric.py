@@ -393,7 +393,7 @@ def _unknown(fabric: str, kind: str, name: str, known: Mapping[str, object]) -> 
     words = name.split("-")
     turned = ("-".join([*words[end:], *words[:end]]) for end in range(1, len(words)))
     close = [link for link in turned if link in known] or get_close_matches(name, known, n=3)
-    kinds = {re.sub(r"[\d.]+", "", known_name): known_name for known_name in reversed(known)}
+    kinds = {re.sub(r"[\d.]+", "", known_name): known_name for known_name in reversed([*known])}
     some = ", ".join(close or (list(known)[:3] if len(kinds) == 1 else [*reversed(kinds.values())][:4]))
     remedy = f"did you mean {some}?" if close else f"{kind}s are named like {some}" if some else "it has none"
     return TopologyError(f"fabric {fabric}: no {kind} named {name!r}", remedy=remedy)

@@ -105,21 +105,27 @@ class Algorithm(Protocol):
 
     def start(self) -> Limits:
         """Return the limits of the first frames."""
+        ...
 
     def on_ack(self, now: int, rtt: int, acked: int, marked: int, under_way: int) -> Limits:
         """Handle `acked` new bytes, `marked` of them by switches; `rtt` is 0 if none was measured."""
+        ...
 
     def on_nack(self, now: int, lost: int, under_way: int) -> Limits:
         """Handle `lost` bytes that are missing although later frames have arrived."""
+        ...
 
     def on_trim(self, now: int, lost: int, under_way: int) -> Limits:
         """Handle `lost` bytes of frames trimmed to their headers by switches."""
+        ...
 
     def on_timeout(self, now: int, lost: int, under_way: int) -> Limits:
         """Handle `lost` bytes not acknowledged within a timeout."""
+        ...
 
     def on_credit(self, now: int, granted: int) -> Limits:
         """Handle credit for `granted` bytes from the receiver."""
+        ...
 
 
 @final

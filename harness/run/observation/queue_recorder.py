@@ -97,9 +97,10 @@ class QueueRecorder:
         used = np.flatnonzero((deepest > 0) | paused.any(axis=0))
         order = used[np.argsort(-deepest[used], kind="stable")]
         ports = self._testbed.queue_ports
+        deepest_first: list[int] = order[:MAX_QUEUES].tolist()
         queues = tuple(
             QueueSeries(*ports[at], tuple(depths[:, at].tolist()), tuple(paused[:, at].astype(bool).tolist()))
-            for at in order[:MAX_QUEUES].tolist()
+            for at in deepest_first
         )
         totals = {pair: total for pair, total in self._delivered[-1].items() if total}
         largest = sorted(totals, key=lambda pair: -totals[pair])[:MAX_FLOWS]

@@ -13,7 +13,7 @@ virtual time, so the barrier is one of keys of the ranks' store.
 
 import argparse
 import json
-import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import socket

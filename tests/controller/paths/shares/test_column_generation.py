@@ -197,8 +197,9 @@ def test_a_standby_path_does_not_cross_a_link_in_use_backwards() -> None:
     mesh = full_mesh([4])
     pair = ("npu0", "npu3")
     used, backwards = ("npu0", "npu1", "npu2", "npu3"), ("npu0", "npu2", "npu1", "npu3")
-    candidates = {pair: [used, backwards, pair]}
-    routes, weights = {pair: (used,) * 16}, {}
+    candidates: dict[Pair, list[tuple[str, ...]]] = {pair: [used, backwards, pair]}
+    routes: dict[Pair, tuple[tuple[str, ...], ...]] = {pair: (used,) * 16}
+    weights: dict[Pair, tuple[float, ...]] = {}
     add_standby_paths(scheme_for(mesh), routes, weights, candidates, 4, adaptive=False)
     assert set(routes[pair]) == {used, pair}
     columns = PathColumns.of(mesh, candidates)

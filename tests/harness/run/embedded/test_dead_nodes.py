@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controller of a node without power sends, repeats, receives and writes nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -51,7 +51,11 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> list[ControlLoop]:
 
 
 def ran(
-    fabric: Mapping[str, Any], faults: list[Mapping[str, Any]], mode: str, rto_us: float = 10, **control: Any
+    fabric: Mapping[str, Any],
+    faults: Sequence[Mapping[str, Any]],
+    mode: str,
+    rto_us: float = 10,
+    **control: Any,
 ) -> railyard.Result:
     return railyard.run(
         {
