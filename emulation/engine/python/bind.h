@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-#include "network/links/application.h"
+#include "hosts/application.h"
 #include "switch/switch_set.h"
 #include "tables/number.h"
 
@@ -142,12 +142,12 @@ inline std::string_view view(const nb::bytes& b) { return {b.c_str(), b.size()};
 inline nb::bytes to_bytes(std::string_view v) { return nb::bytes(v.data(), v.size()); }
 
 // Convert between Actions and a Python host's output: ([(frame, vl), ...], deadline or None).
-void to_answer(const nb::object& output, network::Actions& actions);
-nb::object from_answer(const network::Actions& actions);
+void to_answer(const nb::object& output, hosts::Actions& actions);
+nb::object from_answer(const hosts::Actions& actions);
 // Return the pool for frames of hosts outside of a network; it is never destroyed.
 FramePool& loose_frames();
 // Return a host's handler as an application: a C++ application itself, a Python handler wrapped; None: null.
-std::shared_ptr<network::Application> application_of(const nb::object& handler);
+std::shared_ptr<hosts::Application> application_of(const nb::object& handler);
 
 // Convert the steps of a trace to dictionaries.
 nb::list from_trace(const Program& program, const std::vector<TraceStep>& steps);

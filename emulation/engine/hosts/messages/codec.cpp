@@ -12,12 +12,6 @@ namespace {
 // NTH.cc: mode in the upper three bits, mark in the lower two.
 constexpr std::uint32_t kMarkBits = 0xE003, kMarked = 0x8003, kTrimmed = 0x8002;
 
-// Offsets of fields in a frame without a source route.
-constexpr std::size_t kEthertypeAt = 12, kLengthAt = 16, kScnaAt = 18, kDcnaAt = 20, kCcAt = 22, kLbAt = 24,
-                      kClassAt = 25, kOpcodeAt = 26, kFlagsAt = 27, kSrcQAt = 28, kDstQAt = 30, kPsnAt = 32,
-                      kMarksAt = 33, kAckPsnAt = 35, kJobAt = 38, kSackAt = 38, kOpAt = 40, kDtypeAt = 41,
-                      kStepAt = 42, kChunkAt = 44, kOffsetAt = 46, kSizeAt = 50;
-
 void set_length(std::uint8_t* frame, std::size_t bytes) {
     const std::uint32_t rest = get<std::uint16_t>(frame, kLengthAt) & 0xC000u;
     put<2>(frame, kLengthAt, rest | encode_length(static_cast<std::uint32_t>(bytes - kEthernetBytes)));

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "frames/frame.h"
+#include "hosts/application.h"
 #include "hosts/messages/payloads.h"
 #include "hosts/schedule/schedule.h"
-#include "network/links/application.h"
 
 namespace railyard::hosts {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "frames/ring.h"
-#include "network/links/application.h"
+#include "hosts/application.h"
 
 namespace railyard::hosts {
 
@@ -38,11 +38,11 @@ class CreditGrants {
     // Take the request of a data frame; `asked`: low 24 bits of the sender's cumulative request in bytes.
     // `without`: the sender had no credit for the frame. A grant may have been lost, so repeat the sender's
     // credit at once.
-    void ask(Receiver& receiver, std::uint32_t asked, bool without, Time now, network::Actions& actions);
+    void ask(Receiver& receiver, std::uint32_t asked, bool without, Time now, Actions& actions);
     // Note that a frame of `bytes` arrived trimmed.
     void refuse(Receiver& receiver, Bytes bytes);
     // Send the grants that are due by `now`.
-    void run(Time now, network::Actions& actions);
+    void run(Time now, Actions& actions);
     // Return the time at which `run` must be called.
     [[nodiscard]] Time due() const { return active_.empty() && idle_.empty() ? kNever : next_; }
 

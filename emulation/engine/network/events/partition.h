@@ -19,12 +19,14 @@
 
 #include "frames/frame.h"
 #include "frames/ring.h"
+#include "hosts/application.h"
 #include "network/events/events.h"
-#include "network/links/application.h"
 #include "network/links/channel.h"
 #include "switch/program_shares.h"
 
 namespace railyard::network {
+
+using hosts::Actions, hosts::Application;
 
 // Receive buffer shared by the copies of a frame: copies that have not left, and the latest departure so far.
 struct Share {

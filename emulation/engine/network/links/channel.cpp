@@ -210,9 +210,9 @@ void Channel::record(PcapFile& file) {
     instrumented = true;
 }
 
-void Channel::keep_recent(std::shared_ptr<RecentFrames> recent, Direction direction) {
+void Channel::keep_recent(std::shared_ptr<RecentFrames> recent, Direction way) {
     recent_ = std::move(recent);
-    direction_ = direction;
+    direction_ = way;
     instrumented = true;
 }
 

@@ -125,7 +125,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     void record(PcapFile& file);
     void end_recordings() { recorders_.clear(); }
     // Keep the latest frames in `recent`, which the other direction may share; null: stop.
-    void keep_recent(std::shared_ptr<RecentFrames> recent, Direction direction);
+    void keep_recent(std::shared_ptr<RecentFrames> recent, Direction way);
     [[nodiscard]] const RecentFrames* recent() const { return recent_.get(); }
 
     struct Flying {

@@ -105,7 +105,7 @@ void bind_handlers(nb::class_<network::Network, SwitchSet>& c) {
         .def(
             "act",
             [](network::Network& n, Index<network::Host> host, const nb::object& output) {
-                network::Actions actions(n.pool_of(host));
+                hosts::Actions actions(n.pool_of(host));
                 to_answer(output, actions);
                 n.act(host, actions);
             },

@@ -13,19 +13,19 @@ namespace railyard::unit {
 inline constexpr std::int64_t kByteAPicosecond = 8'000'000'000'000;  // in bit/s
 
 // A station that records frames and timers, and may answer.
-class Sink : public network::Application {
+class Sink : public hosts::Application {
    public:
-    using Reply = std::function<void(FrameHandle, Time, network::Actions&)>;
+    using Reply = std::function<void(FrameHandle, Time, hosts::Actions&)>;
     explicit Sink(Reply reply = nullptr) : reply_(std::move(reply)) {}
-    void start(Time now, network::Actions& actions) override {
+    void start(Time now, hosts::Actions& actions) override {
         started = now;
         actions.deadline = timer_at;
     }
-    void on_frame(FrameHandle frame, Time now, network::Actions& actions) override {
+    void on_frame(FrameHandle frame, Time now, hosts::Actions& actions) override {
         seen.emplace_back(now, std::string(frame->view()));
         if (reply_) reply_(std::move(frame), now, actions);
     }
-    void on_timer(Time now, network::Actions& actions) override {
+    void on_timer(Time now, hosts::Actions& actions) override {
         timers.push_back(now);
         if (timers.size() < 3) actions.deadline = now + Time(10);
     }

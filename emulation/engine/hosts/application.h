@@ -9,7 +9,7 @@
 
 #include "frames/frame.h"
 
-namespace railyard::network {
+namespace railyard::hosts {
 
 // Actions of an application after an event: frames to send, and the time of its next call.
 struct Actions {
@@ -49,4 +49,4 @@ class Application {
     virtual void detach() {}
 };
 
-}  // namespace railyard::network
+}  // namespace railyard::hosts
