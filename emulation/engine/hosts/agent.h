@@ -140,7 +140,7 @@ class Agent final : public Participant {
     std::vector<std::unique_ptr<Peer>> peers_;
     PeersByAddress by_address_;
     std::vector<SendQueue> queues_;  // by send
-    Ring<Peer*> ready_;
+    frames::Ring<Peer*> ready_;
     Time deadline_ = kNever;  // may be earlier than the first timer; on_timer then does nothing
     std::vector<SliceState> slices_;
     std::vector<const CellPlan*> plans_;  // by cell
@@ -151,7 +151,7 @@ class Agent final : public Participant {
     std::optional<StepBarrier> barrier_;
     std::optional<Progress> progress_;
     std::vector<std::uint32_t> send_of_;  // by task; kNone for all but sends
-    Ring<std::pair<std::uint32_t, std::uint32_t>>
+    frames::Ring<std::pair<std::uint32_t, std::uint32_t>>
         local_;                   // slices to copy inside the array, with their sends
     std::size_t open_;            // phases not applied yet, over all slices
     std::uint64_t received_ = 0;  // data frames, each once

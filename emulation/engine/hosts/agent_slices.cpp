@@ -44,7 +44,7 @@ void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const Frame
     std::uint8_t* const own = payloads_.array() + table_.offset[index];
     if (phase.op == kCopy) {
         if (array_bytes.load(std::memory_order_relaxed) > kCachedBytes)
-            stream(own, content(*frames[0]), size);
+            frames::stream(own, content(*frames[0]), size);
         else std::memcpy(own, content(*frames[0]), size);
     } else {
         // Terms in rank order; this rank's own elements take the rank's position.

@@ -11,6 +11,8 @@
 
 namespace railyard::hosts {
 
+using frames::Frame, frames::FrameHandle, frames::FramePool;
+
 // Actions of an application after an event: frames to send, and the time of its next call.
 struct Actions {
     struct Departure {

@@ -192,7 +192,7 @@ void RepeatingAgent::go_on(Time now, Actions& actions) {
         if (now < computed()) return;
         const ByteArray& result = *present.result();
         const auto checksum =
-            static_cast<std::uint32_t>(hash(HashAlgorithm::Crc32, result.data(), result.size()));
+            static_cast<std::uint32_t>(hash(switching::HashAlgorithm::Crc32, result.data(), result.size()));
         log_.push_back({begun_, send_, *sent_, now, checksum});
         if (on_iteration) on_iteration(at_);
         if (at_ + 1 == profile_.iterations) {

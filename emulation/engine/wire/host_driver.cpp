@@ -44,7 +44,7 @@ std::pair<std::string, unsigned> interface_of(int fd) {
 }
 
 // Return true for data frames: those on all VLs but 2 and 3. The VL is in the first two bytes of the LPH.
-bool is_data(const Frame& frame) {
+bool is_data(const frames::Frame& frame) {
     return frame.length > ETH_HLEN + 2 &&
            ((frame.data()[ETH_HLEN] & 1) != 0 || (frame.data()[ETH_HLEN + 1] & 0xC0) != 0x40);
 }
@@ -203,7 +203,7 @@ void HostDriver::receive() {
         ++counts_.receives;
         ReceiveRing::Received received{};
         for (std::size_t i = 0; i < kReceivedAtOnce && host.ring->peek(received); ++i) {
-            FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
+            frames::FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
             host.ring->release();
             arrivals_.push_back({index, std::move(frame)});
         }
@@ -220,7 +220,7 @@ void HostDriver::receive() {
     arrivals_.clear();
 }
 
-void HostDriver::receive(Host& host, FrameHandle frame) {
+void HostDriver::receive(Host& host, frames::FrameHandle frame) {
     const bool data = is_data(*frame);
     const Bytes length = frame->size();
     consult(host, since_, [&](hosts::Application& application, Time now, hosts::Actions& actions) {

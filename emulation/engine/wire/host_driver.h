@@ -113,13 +113,13 @@ class HostDriver {
     };
     struct Arrival {
         std::size_t host;
-        FrameHandle frame;
+        frames::FrameHandle frame;
     };
 
     template <typename Event>
     void consult(Host& host, Nanoseconds since, const Event& event);
     void receive();
-    void receive(Host& host, FrameHandle frame);
+    void receive(Host& host, frames::FrameHandle frame);
     [[nodiscard]] Nanoseconds resting(Nanoseconds now) const;
     void look();
     bool wait_for_events(Nanoseconds nanoseconds);
@@ -130,7 +130,7 @@ class HostDriver {
     Time bin_;
     Nanoseconds note_;
     DilatedClock clock_;
-    FramePool pool_;
+    frames::FramePool pool_;
     std::vector<hosts::Actions::Departure> room_;
     std::vector<std::unique_ptr<Host>> hosts_;
     std::vector<std::future<void>> opening_;  // rings being opened

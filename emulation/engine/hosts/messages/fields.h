@@ -39,16 +39,17 @@ void put(std::uint8_t* frame, std::size_t at, std::uint64_t value) {
 
 // Return the LPH.length field of a packet with `link_bytes` from the LPH to its end.
 inline std::uint32_t encode_length(std::uint32_t link_bytes) {
-    const std::uint32_t flits = (link_bytes - 1) / kFlitBytes;
-    return flits / kBlockFlits << 10 | flits % kBlockFlits << 5 | (link_bytes - 1) % kFlitBytes;
+    const std::uint32_t flits = (link_bytes - 1) / frames::kFlitBytes;
+    return flits / frames::kBlockFlits << 10 | flits % frames::kBlockFlits << 5 |
+           (link_bytes - 1) % frames::kFlitBytes;
 }
 
 // Return the bytes from the LPH to the packet's end. An invalid field (last flit of more than 20 bytes) gives
 // 2^30, more than any packet has.
 inline std::uint32_t decode_length(std::uint32_t field) {
     const std::uint32_t tail = field & 0x1F;
-    if (tail >= kFlitBytes) return 1 << 30;
-    return ((field >> 10) * kBlockFlits + (field >> 5 & 0x1F)) * kFlitBytes + tail + 1;
+    if (tail >= frames::kFlitBytes) return 1 << 30;
+    return ((field >> 10) * frames::kBlockFlits + (field >> 5 & 0x1F)) * frames::kFlitBytes + tail + 1;
 }
 
 }  // namespace railyard::hosts

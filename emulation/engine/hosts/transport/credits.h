@@ -53,9 +53,9 @@ class CreditGrants {
     // Credit beyond the request. An active sender gets one frame more, so that a smaller last frame fits; an
     // idle sender gets its initial credit, or one frame if that is more, for its next message.
     Bytes frame_bytes_{}, spare_{};
-    Time next_{};             // time from which the next grant may leave
-    Ring<Receiver*> active_;  // connections whose senders need more credit; served first
-    Ring<Receiver*> idle_;    // connections whose initial credit is to be restored
+    Time next_{};                     // time from which the next grant may leave
+    frames::Ring<Receiver*> active_;  // connections whose senders need more credit; served first
+    frames::Ring<Receiver*> idle_;    // connections whose initial credit is to be restored
 };
 
 }  // namespace railyard::hosts

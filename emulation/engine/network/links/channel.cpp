@@ -142,7 +142,7 @@ std::optional<Lane> Channel::next_by_deficit() {
     }
 }
 
-Time Channel::send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to) {
+Time Channel::send(FrameHandle frame, Lane lane, Time now, frames::Ring<Flying>& to) {
     if (config.scheduler != Scheduler::Strict) {
         if (config.scheduler == Scheduler::RoundRobin) turn_ = (lane.value() + 1u) % kVls;
         // An empty queue loses its deficit.
@@ -168,7 +168,7 @@ Time Channel::send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to) {
 }
 
 void Channel::instrument(Flying& flight, Time now) {
-    for (PcapFile* const file : recorders_)
+    for (frames::PcapFile* const file : recorders_)
         file->write(flight.frame->view(), std::chrono::nanoseconds(now / kNanosecond));
     if (recent_) recent_->put(now, direction_, flight.frame->view());
     flight.arrival += wrong_.extra_delay;
@@ -205,12 +205,12 @@ bool Channel::impaired() const {
     return wrong_.blocked || wrong_.loss > 0 || wrong_.rate_bps || wrong_.extra_delay > Time();
 }
 
-void Channel::record(PcapFile& file) {
+void Channel::record(frames::PcapFile& file) {
     recorders_.push_back(&file);
     instrumented = true;
 }
 
-void Channel::keep_recent(std::shared_ptr<RecentFrames> recent, Direction way) {
+void Channel::keep_recent(std::shared_ptr<frames::RecentFrames> recent, Direction way) {
     recent_ = std::move(recent);
     direction_ = way;
     instrumented = true;

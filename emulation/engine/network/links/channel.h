@@ -16,13 +16,16 @@
 #include "index.h"
 #include "network/links/queue_policy.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 class Switch;
 
-}  // namespace railyard
+}  // namespace railyard::switching
 
 namespace railyard::network {
+
+using frames::Frame, frames::FrameHandle, frames::FramePool, frames::Held;
+using switching::Switch;
 
 // Scheduler of a port's VLs. Deficit: deficit round robin (Shreedhar and Varghese), fair in bytes.
 enum class Scheduler : int { Strict, RoundRobin, Deficit };
@@ -96,7 +99,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::optional<Lane> next();
     // Send a frame taken from `lane` at `now`, and append it to `to`; return the end of its transmission.
     struct Flying;
-    Time send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to);
+    Time send(FrameHandle frame, Lane lane, Time now, frames::Ring<Flying>& to);
 
     // Drop all frames in flight.
     void clear_wire() {
@@ -122,11 +125,11 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     [[nodiscard]] bool impaired() const;
     void seed(std::uint64_t seed) { chance_ = seed; }
     // Record frames in `file`, in addition to earlier files; the caller keeps it until end_recordings().
-    void record(PcapFile& file);
+    void record(frames::PcapFile& file);
     void end_recordings() { recorders_.clear(); }
     // Keep the latest frames in `recent`, which the other direction may share; null: stop.
-    void keep_recent(std::shared_ptr<RecentFrames> recent, Direction way);
-    [[nodiscard]] const RecentFrames* recent() const { return recent_.get(); }
+    void keep_recent(std::shared_ptr<frames::RecentFrames> recent, Direction way);
+    [[nodiscard]] const frames::RecentFrames* recent() const { return recent_.get(); }
 
     struct Flying {
         Time arrival{};
@@ -146,15 +149,15 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Index<Host> host;
     Index<Channel> successor;  // channel that now has this channel's receive buffer, after Links::plug
     Index<Crossing> crossing;  // none: both ends are in the same partition
-    Ring<Flying> flying;
-    Ring<Returning> returning;  // by time
+    frames::Ring<Flying> flying;
+    frames::Ring<Returning> returning;  // by time
     ChannelLoad load;
     LinkConfig config;
     ChannelLosses losses;
     std::unique_ptr<Pauses> pauses;  // of a channel with priority flow control
     // State of a lane: bytes queued, bytes of credit, bytes held in the receive buffer; frames sent.
     struct alignas(64) LaneState {
-        Ring<FrameHandle> queue;
+        frames::Ring<FrameHandle> queue;
         Bytes queued{}, credits{}, held{};
         std::uint64_t sent = 0;
     };
@@ -180,8 +183,8 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Impairment wrong_;
     Time last_arrival_{};       // latest arrival of frames sent while instrumented
     std::uint64_t chance_ = 0;  // state of the random number generator
-    std::vector<PcapFile*> recorders_;
-    std::shared_ptr<RecentFrames> recent_;
+    std::vector<frames::PcapFile*> recorders_;
+    std::shared_ptr<frames::RecentFrames> recent_;
     Direction direction_ = Direction::Forward;  // for `recent_`
     std::size_t turn_ = 0;                      // lane whose turn it is in round robin
     bool started_ = false;                      // the quantum of this turn has been added

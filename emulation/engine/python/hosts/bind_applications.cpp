@@ -27,8 +27,8 @@ nb::object from_answer(const hosts::Actions& actions) {
     return nb::make_tuple(frames, actions.deadline ? nb::cast(*actions.deadline) : nb::none());
 }
 
-FramePool& loose_frames() {
-    static auto* const pool = new FramePool;
+frames::FramePool& loose_frames() {
+    static auto* const pool = new frames::FramePool;
     return *pool;
 }
 
@@ -43,7 +43,7 @@ class PythonStation : public hosts::Application {
     void start(Time now, hosts::Actions& actions) override {
         to_answer(handler_.attr("start")(now), actions);
     }
-    void on_frame(FrameHandle frame, Time now, hosts::Actions& actions) override {
+    void on_frame(frames::FrameHandle frame, Time now, hosts::Actions& actions) override {
         const nb::bytes bytes = to_bytes(frame->view());
         frame.reset();
         to_answer(handler_.attr("on_frame")(bytes, now), actions);

@@ -226,7 +226,7 @@ void bind_link_changes(nb::class_<network::Network, SwitchSet>& c) {
             "recent",
             [](const network::Network& n, Index<network::Link> link) {
                 nb::list out;
-                for (const RecentFrames::Item& item : n.links().recent(link))
+                for (const frames::RecentFrames::Item& item : n.links().recent(link))
                     out.append(nb::make_tuple(item.number, item.time, static_cast<int>(item.direction),
                                               to_bytes(item.bytes)));
                 return out;

@@ -359,7 +359,7 @@ TEST_F(Link1, RefusesAnImpairmentThatCannotBe) {
 
 TEST_F(Link1, RecentFramesHaveTheTimeAtWhichTheyWereSent) {
     Channel channel(config(), "x");
-    channel.keep_recent(std::make_shared<RecentFrames>(2), Direction::Backward);
+    channel.keep_recent(std::make_shared<frames::RecentFrames>(2), Direction::Backward);
     channel.send(pool.acquire("abc", 3), Lane(0), Time(777), channel.flying);
     const auto items = channel.recent()->list();
     ASSERT_EQ(items.size(), 1U);
