@@ -21,8 +21,8 @@ namespace railyard::hosts {
 
 struct Reduction {
     bool ccu = false;
-    std::optional<std::int64_t> rate_bps{};  // none: no limit
-    std::optional<Bytes> sram_bytes{};       // none: no limit
+    std::optional<Rate> rate{};         // none: no limit
+    std::optional<Bytes> sram_bytes{};  // none: no limit
     std::uint32_t core_percent = 100;
 };
 

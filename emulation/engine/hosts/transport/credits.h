@@ -15,8 +15,8 @@ namespace railyard::hosts {
 class Receiver;
 
 struct CreditParameters {
-    Bytes initial{};        // bytes that a sender may send before the first grant
-    std::int64_t rate = 0;  // rate of all grants together, bit/s
+    Bytes initial{};  // bytes that a sender may send before the first grant
+    Rate rate{};      // of all grants together
 };
 
 // Credit of a connection at its receiver, in bytes.

@@ -31,7 +31,7 @@ using switching::Switch;
 enum class Scheduler : int { Strict, RoundRobin, Deficit };
 
 struct LinkConfig {
-    std::int64_t rate_bps = 0;
+    Rate rate{};
     Time delay{};
     Bytes credit_bytes{};        // receive buffer of a VL; 0: no credits, drop-tail
     Bytes queue_bytes{1 << 20};  // drop-tail limit of a VL
@@ -43,9 +43,9 @@ struct LinkConfig {
 
 // Impairment of a channel for frames sent from now on; the default impairs nothing.
 struct Impairment {
-    bool blocked = false;                    // loses all frames
-    double loss = 0;                         // probability of losing a frame
-    std::optional<std::int64_t> rate_bps{};  // replaces the rate of the link
+    bool blocked = false;        // loses all frames
+    double loss = 0;             // probability of losing a frame
+    std::optional<Rate> rate{};  // replaces the rate of the link
     Time extra_delay{};
 };
 
@@ -75,7 +75,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
     [[nodiscard]] bool lossless() const { return config.credit_bytes > Bytes(); }
     // Return the transmission time of a frame.
-    [[nodiscard]] Time serialisation(Bytes bytes) const { return transmission_time(bytes, rate_bps); }
+    [[nodiscard]] Time serialisation(Bytes bytes) const { return transmission_time(bytes, rate); }
 
     // Enqueue a frame, trimmed if necessary. If it is refused, count it in `losses`, leave it with the caller
     // and return false. runtime_error if it is larger than the receive buffer.
@@ -138,7 +138,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
     static constexpr std::size_t kHotLines = 3;
     Time busy_until{}, wake_at = kUnset;
-    std::int64_t rate_bps;      // current rate, with impairment
+    Rate rate;                  // current rate, with impairment
     std::uint32_t waiting = 0;  // frames in all queues
     unsigned ready = 0;         // a bit for each lane with frames
     bool up = true;

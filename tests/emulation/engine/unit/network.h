@@ -10,7 +10,7 @@
 
 namespace railyard::unit {
 
-inline constexpr std::int64_t kByteAPicosecond = 8'000'000'000'000;  // in bit/s
+inline constexpr Rate kByteAPicosecond{8'000'000'000'000};
 
 // A station that records frames and timers, and may answer.
 class Sink : public hosts::Application {
@@ -56,7 +56,7 @@ inline const std::shared_ptr<const load::Program>& wire() {
 
 inline network::LinkConfig link_config(Time delay = Time(), Bytes credits = Bytes()) {
     network::LinkConfig config;
-    config.rate_bps = kByteAPicosecond;
+    config.rate = kByteAPicosecond;
     config.delay = delay;
     config.credit_bytes = credits;
     return config;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Time kUs = kMicrosecond;
 constexpr Bytes kFrame{1000};
-constexpr std::int64_t kRate = 8'000'000'000;  // a frame in 1 us
+constexpr Rate kRate{8'000'000'000};  // a frame in 1 us
 
 class Grants : public testing::Test {
    protected:
