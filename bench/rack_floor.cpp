@@ -48,7 +48,7 @@ void add(int npu, std::size_t frame, const Peer& peer) {
 void copy(int to, int from, std::size_t frame) {
     auto* const target = reinterpret_cast<std::uint8_t*>(at(to, frame));
     const auto* const source = reinterpret_cast<const std::uint8_t*>(at(from, frame));
-    if (streams) railyard::stream(target, source, kFrameBytes);
+    if (streams) railyard::frames::stream(target, source, kFrameBytes);
     else std::memcpy(target, source, kFrameBytes);
     ++frames;
 }

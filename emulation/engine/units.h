@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of the numbers that rooms pass to each other: ports, times, bytes. No integer converts to such a
-// type, and no type to another, so that arguments in a wrong order and sums of different units do not
+// Types of the numbers that rooms pass to each other: ports, times, bytes, rates. No integer converts to such
+// a type, and no type to another, so that arguments in a wrong order and sums of different units do not
 // compile.
 #pragma once
 
@@ -133,16 +133,19 @@ using FrameBytes = Amount<struct ByteKind, std::uint32_t>;
 using CountedBytes = Amount<struct ByteKind, std::uint64_t>;
 static_assert(sizeof(Bytes) == sizeof(std::int64_t) && std::is_trivially_copyable_v<Bytes>);
 static_assert(sizeof(FrameBytes) == sizeof(std::uint32_t));
+// Bits per second of a link, a host or a unit of an NPU.
+using Rate = Amount<struct RateKind, std::int64_t>;
+static_assert(sizeof(Rate) == sizeof(std::int64_t) && std::is_trivially_copyable_v<Rate>);
 
-// Return the time that bytes take at a rate in bit/s, rounded up so that no link exceeds its rate.
-[[nodiscard]] constexpr Time transmission_time(Bytes bytes, std::int64_t rate_bps) noexcept {
+// Return the time that bytes take at a rate, rounded up so that no link exceeds its rate.
+[[nodiscard]] constexpr Time transmission_time(Bytes bytes, Rate rate) noexcept {
     constexpr std::uint64_t kBits = 8 * 1'000'000'000'000ULL;  // bits of a byte times picoseconds of a second
     const auto length = static_cast<std::uint64_t>(bytes.value()),
-               rate = static_cast<std::uint64_t>(rate_bps);
-    ASSERT(bytes >= Bytes() && rate_bps > 0);
-    if (length <= 1'000'000 && rate < std::uint64_t{1} << 62) return Time((length * kBits + rate - 1) / rate);
+               bits = static_cast<std::uint64_t>(rate.value());
+    ASSERT(bytes >= Bytes() && rate > Rate());
+    if (length <= 1'000'000 && bits < std::uint64_t{1} << 62) return Time((length * kBits + bits - 1) / bits);
     return Time(
-        static_cast<std::int64_t>((static_cast<unsigned __int128>(length) * kBits + rate - 1) / rate));
+        static_cast<std::int64_t>((static_cast<unsigned __int128>(length) * kBits + bits - 1) / bits));
 }
 
 // Port of a switch.

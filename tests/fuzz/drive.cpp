@@ -69,8 +69,8 @@ Port Drive::port() {
 }
 
 // A number of that many bits: a small one, any, or what the last frame had in that field.
-std::vector<std::uint64_t> Drive::value(unsigned bits, Slot slot) {
-    std::vector<std::uint64_t> out(limbs(bits), 0);
+std::vector<std::uint64_t> Drive::value(unsigned bits, load::Slot slot) {
+    std::vector<std::uint64_t> out(load::limbs(bits), 0);
     const auto seen = last_.fields.find(slot);
     const int kind = in_.ConsumeIntegralInRange(0, 3);
     if (kind == 0) {
@@ -84,19 +84,19 @@ std::vector<std::uint64_t> Drive::value(unsigned bits, Slot slot) {
     } else {
         out[0] = in_.ConsumeIntegralInRange<std::uint64_t>(0, 3);
     }
-    out.back() &= low_mask(bits - 64 * (limbs(bits) - 1));
+    out.back() &= load::low_mask(bits - 64 * (load::limbs(bits) - 1));
     return out;
 }
 
-std::vector<tables::MatchValue> Drive::match(const TableSpec& table) {
+std::vector<tables::MatchValue> Drive::match(const load::TableSpec& table) {
     std::vector<tables::MatchValue> out;
-    for (const Key& key : table.keys) {
+    for (const load::Key& key : table.keys) {
         tables::MatchValue m{value(key.bits, key.slot), {}, 0};
-        if (key.kind == MatchKind::Ternary || key.kind == MatchKind::Range)
-            m.extra = value(key.bits, kNoSlot);
-        if (key.kind == MatchKind::Lpm)
+        if (key.kind == load::MatchKind::Ternary || key.kind == load::MatchKind::Range)
+            m.extra = value(key.bits, load::kNoSlot);
+        if (key.kind == load::MatchKind::Lpm)
             m.prefix = in_.ConsumeIntegralInRange<int>(0, static_cast<int>(key.bits));
-        if (key.kind == MatchKind::Optional) m.prefix = in_.ConsumeBool();
+        if (key.kind == load::MatchKind::Optional) m.prefix = in_.ConsumeBool();
         if (in_.ConsumeProbability<float>() < 0.02F) m.prefix = in_.ConsumeIntegral<int>();
         if (in_.ConsumeProbability<float>() < 0.02F)
             m.value.assign(in_.ConsumeIntegralInRange<std::size_t>(0, 70), ~0ULL);
@@ -108,11 +108,11 @@ std::vector<tables::MatchValue> Drive::match(const TableSpec& table) {
 }
 
 // As a control plane's decoder makes them: each fits its width.
-std::vector<std::uint64_t> Drive::parameters(Index<Action> action) {
+std::vector<std::uint64_t> Drive::parameters(Index<load::Action> action) {
     std::vector<std::uint64_t> out;
     if (!action || action.at() >= program().actions.size()) return out;
-    for (const Parameter& p : program().actions[action].parameters)
-        for (const std::uint64_t limb : value(p.bits, kNoSlot)) out.push_back(limb);
+    for (const load::Parameter& p : program().actions[action].parameters)
+        for (const std::uint64_t limb : value(p.bits, load::kNoSlot)) out.push_back(limb);
     return out;
 }
 
@@ -120,7 +120,7 @@ void Drive::entry() {
     if (switch_.table_count() == 0) return;
     const std::size_t number = below(switch_.table_count());
     tables::Table& table = switch_.table(number);
-    const TableSpec& spec = table.spec();
+    const load::TableSpec& spec = table.spec();
     tables::EntrySpec entry;
     entry.match = match(spec);
     entry.priority = tables::EntryPriority(in_.ConsumeIntegralInRange<int>(-1, 6));
@@ -135,7 +135,7 @@ void Drive::entry() {
         entry.parameters = parameters(entry.action);
     }
     if (in_.ConsumeProbability<float>() < 0.02F)
-        entry.action = Index<Action>(in_.ConsumeIntegralInRange<std::size_t>(0, 300));
+        entry.action = Index<load::Action>(in_.ConsumeIntegralInRange<std::size_t>(0, 300));
     const std::size_t before = table.size();
     switch (in_.ConsumeIntegralInRange(0, 7)) {
         case 0:
@@ -161,8 +161,9 @@ void Drive::profile() {
     tables::Profile& profile = switch_.profile(below(program().profiles.size()));
     const auto id = in_.ConsumeIntegralInRange<std::int64_t>(0, 4);
     const auto& actions = profile.spec().actions;
-    const Index<Action> action = actions.empty() ? Index<Action>(in_.ConsumeIntegral<std::uint16_t>())
-                                                 : actions[below(actions.size())];
+    const Index<load::Action> action = actions.empty()
+                                           ? Index<load::Action>(in_.ConsumeIntegral<std::uint16_t>())
+                                           : actions[below(actions.size())];
     switch (in_.ConsumeIntegralInRange(0, 5)) {
         case 0:
         case 1: std::ignore = profile.insert(id, action, parameters(action)); break;
@@ -194,7 +195,7 @@ std::optional<tables::MeterConfig> Drive::meter() {
 
 // Read and write the state in arrays and beside entries.
 void Drive::state() {
-    const Program& p = program();
+    const load::Program& p = program();
     const int kind = in_.ConsumeIntegralInRange(0, 4);
     if (kind == 0 && !p.meters.empty()) {
         const std::size_t at = below(p.meters.size());
@@ -203,14 +204,15 @@ void Drive::state() {
         const std::size_t at = below(p.registers.size());
         auto& cells = switch_.registers(at);
         if (cells.empty()) return;
-        const std::vector<std::uint64_t> v = value(p.registers[at].bits, kNoSlot);
+        const std::vector<std::uint64_t> v = value(p.registers[at].bits, load::kNoSlot);
         std::copy(v.begin(), v.end(),
                   cells.begin() + static_cast<std::ptrdiff_t>(below(cells.size() / v.size()) * v.size()));
     } else if (kind == 2 && !p.value_sets.empty()) {
         const std::size_t at = below(p.value_sets.size());
         std::size_t bytes = 0;
         for (const unsigned bits : p.value_sets[at].fields) bytes += (bits + 7) / 8;
-        std::vector<std::pair<Switch::ByteString, Switch::ByteString>> members(below(4));
+        std::vector<std::pair<switching::Switch::ByteString, switching::Switch::ByteString>> members(
+            below(4));
         for (auto& [v, mask] : members) {
             v = in_.ConsumeBytes<std::uint8_t>(bytes);
             mask.assign(bytes, in_.ConsumeBool() ? 0xFF : 0);
@@ -233,9 +235,9 @@ void Drive::state() {
     }
 }
 
-std::vector<Replica> Drive::replicas() {
-    std::vector<Replica> out(below(5));
-    for (Replica& r : out)
+std::vector<switching::Replica> Drive::replicas() {
+    std::vector<switching::Replica> out(below(5));
+    for (switching::Replica& r : out)
         r = {port(), in_.ConsumeBool() ? in_.ConsumeIntegralInRange<std::uint32_t>(0, 3)
                                        : in_.ConsumeIntegral<std::uint32_t>()};
     return out;
@@ -247,8 +249,8 @@ void Drive::copies() {
     if (in_.ConsumeBool()) return switch_.set_multicast(id, replicas());
     // Mostly a session that the program names.
     std::vector<std::uint32_t> named;
-    for (const Instruction& i : program().code)
-        if (i.op == Op::Clone) named.push_back(static_cast<std::uint32_t>(program().image[i.a]));
+    for (const load::Instruction& i : program().code)
+        if (i.op == load::Op::Clone) named.push_back(static_cast<std::uint32_t>(program().image[i.a]));
     if (!named.empty() && in_.ConsumeIntegralInRange(0, 3) != 0) id = named[below(named.size())];
     switch_.set_clone(id, replicas(),
                       in_.ConsumeBool() ? 0 : in_.ConsumeIntegralInRange<std::uint32_t>(0, 200));
@@ -287,9 +289,9 @@ void Drive::frame(bool whole) {
         last_.bytes = in_.ConsumeBytes<std::uint8_t>(below(64));
         last_.bytes.resize(below(2049), in_.ConsumeIntegral<std::uint8_t>());
     }
-    FrameHandle frame = pool_.acquire(last_.bytes.data(), last_.bytes.size());
+    frames::FrameHandle frame = pool_.acquire(last_.bytes.data(), last_.bytes.size());
     const bool defer = !whole;
-    Outputs out;
+    switching::Outputs out;
     if (defer) switch_.ingress(std::move(frame), port(), now_, out);
     else switch_.process(std::move(frame), port(), now_, out);
     leave(out, defer);
@@ -298,10 +300,10 @@ void Drive::frame(bool whole) {
 void Drive::egress() {
     if (waiting_.empty()) return;
     const std::size_t at = below(waiting_.size());
-    Output chosen = std::move(waiting_[at]);
+    switching::Output chosen = std::move(waiting_[at]);
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(at));
     const Time enqueued = now_ - Time(in_.ConsumeIntegralInRange(std::int64_t{0}, now_.value()));
-    Outputs out;
+    switching::Outputs out;
     switch_.egress(
         std::move(chosen.frame), chosen.port,
         {enqueued, now_, in_.ConsumeIntegral<std::uint32_t>(), in_.ConsumeIntegral<std::uint32_t>()}, now_,
@@ -309,8 +311,8 @@ void Drive::egress() {
     leave(out, true);
 }
 
-void Drive::leave(Outputs& out, bool pending) {
-    for (Output& o : out) {
+void Drive::leave(switching::Outputs& out, bool pending) {
+    for (switching::Output& o : out) {
         require(pending || !o.frame->pending);
         for (const char c : o.frame->view())
             read_ = static_cast<char>(read_ ^ c);  // every byte is there to be read

@@ -12,7 +12,7 @@
 
 namespace railyard::fuzz {
 
-using Programs = std::vector<std::shared_ptr<const Program>>;
+using Programs = std::vector<std::shared_ptr<const load::Program>>;
 
 class Drive {
    public:
@@ -31,25 +31,25 @@ class Drive {
     void look();
     void frame(bool whole);
     void egress();
-    void leave(Outputs& out, bool pending);
+    void leave(switching::Outputs& out, bool pending);
 
-    const Program& program() const { return *switch_.program(); }
+    const load::Program& program() const { return *switch_.program(); }
     std::size_t below(std::size_t count) { return in_.ConsumeIntegralInRange<std::size_t>(0, count - 1); }
     Port port();
-    std::vector<std::uint64_t> value(unsigned bits, Slot slot);
-    std::vector<tables::MatchValue> match(const TableSpec& table);
-    std::vector<std::uint64_t> parameters(Index<Action> action);
+    std::vector<std::uint64_t> value(unsigned bits, load::Slot slot);
+    std::vector<tables::MatchValue> match(const load::TableSpec& table);
+    std::vector<std::uint64_t> parameters(Index<load::Action> action);
     std::optional<tables::MeterConfig> meter();
-    std::vector<Replica> replicas();
+    std::vector<switching::Replica> replicas();
 
     FuzzedDataProvider& in_;
     const Programs& programs_;
-    FramePool pool_;
-    ProgramShares shares_;
-    Switch switch_;
+    frames::FramePool pool_;
+    switching::ProgramShares shares_;
+    switching::Switch switch_;
     Time now_{};
     GuidedFrame last_;
-    std::vector<Output> waiting_;  // between ingress and egress
+    std::vector<switching::Output> waiting_;  // between ingress and egress
     std::vector<std::vector<std::pair<std::vector<tables::MatchValue>, tables::EntryPriority>>>
         entered_;  // by table: matches and priorities
     std::uint64_t logged_ = 0;

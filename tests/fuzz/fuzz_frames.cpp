@@ -13,7 +13,7 @@
 namespace {
 
 namespace files = std::filesystem;
-using railyard::Program;
+using railyard::load::Program;
 
 railyard::fuzz::Programs& programs() {
     static railyard::fuzz::Programs all;
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
         text << in.rdbuf();
         try {
             programs().push_back(Program::load(text.str()));
-        } catch (const railyard::ProgramError& e) {
+        } catch (const railyard::load::ProgramError& e) {
             std::fprintf(stderr, "left out: %s: %s\n", path.c_str(), e.what());
         }
     }

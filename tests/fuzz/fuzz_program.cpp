@@ -9,7 +9,7 @@
 
 namespace {
 
-using railyard::Program;
+using railyard::load::Program;
 
 // Programs with more state than this are loaded, and not driven: filling memory with zeros finds nothing.
 constexpr std::size_t kMostCells = 1u << 16;
@@ -17,7 +17,7 @@ constexpr std::size_t kMostCells = 1u << 16;
 std::size_t cells(const Program& program) {
     std::size_t sum = 0;
     for (const auto& a : program.counters) sum += a.size;
-    for (const auto& a : program.registers) sum += a.size * railyard::limbs(a.bits);
+    for (const auto& a : program.registers) sum += a.size * railyard::load::limbs(a.bits);
     for (const auto& a : program.meters) sum += a.size;
     return sum;
 }
@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     railyard::fuzz::Programs loaded;
     try {
         loaded.push_back(Program::load(std::string(reinterpret_cast<const char*>(data), size)));
-    } catch (const railyard::ProgramError&) {
+    } catch (const railyard::load::ProgramError&) {
         return 0;
     }
     if (cells(*loaded[0]) > kMostCells) return 0;

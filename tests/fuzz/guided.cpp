@@ -11,16 +11,16 @@ constexpr std::size_t kMostBytes = 2048;
 
 class Walk {
    public:
-    Walk(const Program& program, FuzzedDataProvider& in)
+    Walk(const load::Program& program, FuzzedDataProvider& in)
         : p_(program), in_(in), elements_(program.stacks.size(), 0) {}
 
     GuidedFrame frame() {
-        Index<ParserState> at = p_.first_state;
+        Index<load::ParserState> at = p_.first_state;
         for (int step = 0; step < 48 && at && out_.bytes.size() < kMostBytes; ++step) {
-            const ParserState& state = p_.states[at];
-            for (const ParserOp& op : state.ops) take(op);
+            const load::ParserState& state = p_.states[at];
+            for (const load::ParserOp& op : state.ops) take(op);
             if (state.transitions.empty()) break;
-            const Transition& chosen =
+            const load::Transition& chosen =
                 state.transitions[in_.ConsumeIntegralInRange<std::size_t>(0, state.transitions.size() - 1)];
             steer(state, chosen);
             at = chosen.next;
@@ -36,23 +36,26 @@ class Walk {
             out_.bytes.push_back(plain ? 0 : in_.ConsumeIntegral<std::uint8_t>());
     }
 
-    void extract(Index<Header> number) {
-        const Header& h = p_.headers[number];
+    void extract(Index<load::Header> number) {
+        const load::Header& h = p_.headers[number];
         std::size_t bit = 8 * out_.bytes.size();
         const std::size_t extra =
             h.variable ? in_.ConsumeIntegralInRange<std::size_t>(0, h.max_bytes - h.bytes) : 0;
-        for (const Field& f : h.fields) {
-            if (f.slot != kNoSlot) out_.fields[f.slot] = bit;
+        for (const load::Field& f : h.fields) {
+            if (f.slot != load::kNoSlot) out_.fields[f.slot] = bit;
             bit += f.variable ? 8 * extra : f.bits;
         }
         append(std::min<std::size_t>(h.bytes, kMostBytes) + extra);
     }
 
-    void take(const ParserOp& op) {
-        if (op.kind == ParserOp::Kind::Extract) return extract(op.header);
-        if (op.kind == ParserOp::Kind::Advance) return append(in_.ConsumeIntegralInRange<std::size_t>(0, 8));
-        if (op.kind != ParserOp::Kind::ExtractStack && op.kind != ParserOp::Kind::ExtractUnionStack) return;
-        const Stack& s = p_.stacks[op.stack];
+    void take(const load::ParserOp& op) {
+        if (op.kind == load::ParserOp::Kind::Extract) return extract(op.header);
+        if (op.kind == load::ParserOp::Kind::Advance)
+            return append(in_.ConsumeIntegralInRange<std::size_t>(0, 8));
+        if (op.kind != load::ParserOp::Kind::ExtractStack &&
+            op.kind != load::ParserOp::Kind::ExtractUnionStack)
+            return;
+        const load::Stack& s = p_.stacks[op.stack];
         std::size_t& next = elements_[op.stack.at()];
         const std::size_t element = std::min(next, s.size() - 1);
         ++next;
@@ -72,12 +75,12 @@ class Walk {
         }
     }
 
-    void steer(const ParserState& state, const Transition& t) {
+    void steer(const load::ParserState& state, const load::Transition& t) {
         std::size_t at = 0;
-        for (const TransitionKey& key : state.key) {
+        for (const load::TransitionKey& key : state.key) {
             const std::uint8_t* value = t.wide_value.data() + at;
             at += (key.bits + 7) / 8;
-            if (key.kind == TransitionKey::Kind::Lookahead)
+            if (key.kind == load::TransitionKey::Kind::Lookahead)
                 write(8 * out_.bytes.size() + key.offset, value, key.bits);
             const auto slot = slot_of(key);
             if (const auto found = out_.fields.find(slot); found != out_.fields.end())
@@ -85,18 +88,18 @@ class Walk {
         }
     }
 
-    Slot slot_of(const TransitionKey& key) const {
-        if (key.kind == TransitionKey::Kind::Slot) return key.slot;
-        if (key.kind == TransitionKey::Kind::Lookahead) return kNoSlot;
-        const Stack& s = p_.stacks[key.stack];
+    load::Slot slot_of(const load::TransitionKey& key) const {
+        if (key.kind == load::TransitionKey::Kind::Slot) return key.slot;
+        if (key.kind == load::TransitionKey::Kind::Lookahead) return load::kNoSlot;
+        const load::Stack& s = p_.stacks[key.stack];
         const std::size_t next = elements_[key.stack.at()];
-        if (next == 0 || next > s.size()) return kNoSlot;
-        const Index<Header> header =
+        if (next == 0 || next > s.size()) return load::kNoSlot;
+        const Index<load::Header> header =
             s.of_unions() ? p_.unions[s.unions[next - 1]].headers[key.member] : s.headers[next - 1];
         return p_.headers[header].fields[key.field].slot;
     }
 
-    const Program& p_;
+    const load::Program& p_;
     FuzzedDataProvider& in_;
     GuidedFrame out_;
     std::vector<std::size_t> elements_;  // of each stack, extracted so far
@@ -104,7 +107,7 @@ class Walk {
 
 }  // namespace
 
-GuidedFrame guided_frame(const Program& program, FuzzedDataProvider& in) {
+GuidedFrame guided_frame(const load::Program& program, FuzzedDataProvider& in) {
     GuidedFrame out = Walk(program, in).frame();
     const auto payload = in.ConsumeBytes<std::uint8_t>(in.ConsumeIntegralInRange<std::size_t>(0, 64));
     out.bytes.insert(out.bytes.end(), payload.begin(), payload.end());

@@ -14,11 +14,12 @@ namespace railyard::fuzz {
 
 struct GuidedFrame {
     std::vector<std::uint8_t> bytes;
-    std::unordered_map<Slot, std::size_t> fields;  // where a field's bits begin, in bits from the first byte
+    std::unordered_map<load::Slot, std::size_t>
+        fields;  // where a field's bits begin, in bits from the first byte
 };
 
 // Walks the parser's states by transitions that `in` chooses, and writes the bytes that lead there. The rest
 // is from `in` too.
-GuidedFrame guided_frame(const Program& program, FuzzedDataProvider& in);
+GuidedFrame guided_frame(const load::Program& program, FuzzedDataProvider& in);
 
 }  // namespace railyard::fuzz

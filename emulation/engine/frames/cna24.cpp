@@ -7,7 +7,7 @@
 
 #include "frames/link_header.h"
 
-namespace railyard {
+namespace railyard::frames {
 
 namespace {
 
@@ -154,4 +154,4 @@ void from_cna24(Frame& frame) {
         replace(frame, old_size, head.data(), size);
 }
 
-}  // namespace railyard
+}  // namespace railyard::frames

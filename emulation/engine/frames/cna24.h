@@ -6,10 +6,10 @@
 
 #include "frames/frame.h"
 
-namespace railyard {
+namespace railyard::frames {
 
 // Convert the headers of a frame in place; a frame with other headers does not change.
 void to_cna24(Frame& frame);
 void from_cna24(Frame& frame);
 
-}  // namespace railyard
+}  // namespace railyard::frames

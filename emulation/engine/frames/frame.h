@@ -25,7 +25,7 @@ struct Share;
 
 }  // namespace railyard::network
 
-namespace railyard {
+namespace railyard::frames {
 
 // Receive buffer of a channel that a frame occupies until it has left the switch.
 struct Held {
@@ -356,4 +356,4 @@ inline void Frame::append() {
     FramePool::drop(std::exchange(payload, nullptr));
 }
 
-}  // namespace railyard
+}  // namespace railyard::frames

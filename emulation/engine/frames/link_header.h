@@ -5,11 +5,11 @@
 
 #include <cstdint>
 
-namespace railyard {
+namespace railyard::frames {
 
 constexpr std::uint32_t kLphAt = 14, kLinkHeaderBytes = 18;  // offset of the LPH, and of its end
 constexpr std::uint32_t kRouteBytes = 8;                     // length of a source route after the LPH
 constexpr std::uint8_t kCfgCna16 = 0x6;  // LPH.cfg of a network header with 16-bit addresses
 constexpr std::uint32_t kFlitBytes = 20, kBlockFlits = 32;  // LPH.length counts blocks, flits and bytes
 
-}  // namespace railyard
+}  // namespace railyard::frames

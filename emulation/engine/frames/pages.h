@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #endif
 
-namespace railyard {
+namespace railyard::frames {
 
 constexpr std::size_t kLineBytes = 64, kPageBytes = 4096, kHugePageBytes = std::size_t{1} << 21;
 
@@ -45,4 +45,4 @@ struct HugePageAllocator {
     bool operator==(const HugePageAllocator& /*other*/) const { return true; }
 };
 
-}  // namespace railyard
+}  // namespace railyard::frames

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <system_error>
 
-namespace railyard {
+namespace railyard::frames {
 
 namespace {
 constexpr std::uint32_t kNanoseconds = 0xa1b23c4d, kEthernet = 1, kSnapLength = 262144;
@@ -40,4 +40,4 @@ void PcapFile::flush() {
     dirty_ = false;
 }
 
-}  // namespace railyard
+}  // namespace railyard::frames

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace railyard {
+namespace railyard::frames {
 
 class PcapFile {
    public:
@@ -30,4 +30,4 @@ class PcapFile {
     bool dirty_ = true;
 };
 
-}  // namespace railyard
+}  // namespace railyard::frames

@@ -10,7 +10,7 @@
 
 #include "frames/frame.h"
 
-namespace railyard {
+namespace railyard::frames {
 
 class RecentFrames {
    public:
@@ -46,4 +46,4 @@ class RecentFrames {
     std::uint64_t count_ = 0;
 };
 
-}  // namespace railyard
+}  // namespace railyard::frames

@@ -10,7 +10,7 @@
 
 #include "invariant.h"
 
-namespace railyard {
+namespace railyard::frames {
 
 template <typename T>
 class Ring {
@@ -66,4 +66,4 @@ class Ring {
     std::uint32_t first_ = 0, size_ = 0;
 };
 
-}  // namespace railyard
+}  // namespace railyard::frames

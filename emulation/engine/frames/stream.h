@@ -10,7 +10,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace railyard {
+namespace railyard::frames {
 
 // Copy without the caches: the processor neither fetches the lines to be overwritten nor evicts lines that it
 // needs sooner. Other threads see the bytes after a locked instruction or end_streams().
@@ -33,4 +33,4 @@ inline void end_streams() {
 #endif
 }
 
-}  // namespace railyard
+}  // namespace railyard::frames

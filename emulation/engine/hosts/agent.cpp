@@ -118,7 +118,7 @@ std::vector<Progress::Span> Agent::times() const {
     return progress_ ? progress_->times() : std::vector<Progress::Span>{};
 }
 
-void Agent::answer_deadline(network::Actions& actions) const {
+void Agent::answer_deadline(Actions& actions) const {
     actions.deadline.reset();
     if (deadline_ != kNever) actions.deadline = deadline_;
 }
@@ -130,7 +130,7 @@ void Agent::tell() {
 }
 
 // Start to send. Frames that arrive before the start are accepted and acknowledged.
-void Agent::start(Time now, network::Actions& actions) {
+void Agent::start(Time now, Actions& actions) {
     started_ = true;
     if (progress_) progress_->start(now);
     if (open_ == 0 && !computing()) finished_ = now;
@@ -189,7 +189,7 @@ void Agent::expect_data(const Frame& frame, const Preview& next, unsigned stage)
     }
 }
 
-void Agent::on_frame(FrameHandle frame, Time now, network::Actions& actions) {
+void Agent::on_frame(FrameHandle frame, Time now, Actions& actions) {
     actions.deadline.reset();
     if (failed_) return;
     arrange(*frame);
@@ -214,8 +214,7 @@ void Agent::on_frame(FrameHandle frame, Time now, network::Actions& actions) {
     answer_deadline(actions);
 }
 
-void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now,
-                   network::Actions& actions) {
+void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions) {
     Sender& sender = *peer.senders[number];
     const bool measured = trips_.peak != Time();
     if (fields.opcode == kOpcodeCredit) {
@@ -244,7 +243,7 @@ void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time no
     deadline_ = std::min(deadline_, sender.due());  // an acknowledgement ends the backoff
 }
 
-void Agent::on_reroute(const Routes& routes, Time now, network::Actions& actions) {
+void Agent::on_reroute(const Routes& routes, Time now, Actions& actions) {
     actions.deadline.reset();
     if (failed_) return;
     for (const auto& [address, buckets] : routes) {
@@ -260,7 +259,7 @@ void Agent::on_reroute(const Routes& routes, Time now, network::Actions& actions
     answer_deadline(actions);
 }
 
-void Agent::on_timer(Time now, network::Actions& actions) {
+void Agent::on_timer(Time now, Actions& actions) {
     actions.deadline.reset();
     if (failed_) return;
     const std::size_t before = actions.departures.size();
@@ -313,8 +312,7 @@ void Agent::make_ready(Peer& peer) {
 }
 
 // Answer a trimmed data frame with an immediate negative acknowledgement.
-void Agent::on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now,
-                       network::Actions& actions) {
+void Agent::on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions) {
     Receiver& receiver = peer.receivers[number];
     const bool missing = receiver.refuse(fields.psn, now, actions);
     if (!grants_) return;
@@ -323,7 +321,7 @@ void Agent::on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Tim
 }
 
 void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameHandle frame, Time now,
-                    network::Actions& actions) {
+                    Actions& actions) {
     if (fields.job != job_ || fields.dtype != rank_->dtype) {
         ++junk_["job"];
         return;

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "frames/ring.h"
+#include "hosts/application.h"
 #include "hosts/held_phases.h"
 #include "hosts/messages/payloads.h"
 #include "hosts/reduction/reduction.h"
 #include "hosts/schedule/schedule.h"
 #include "hosts/schedule/tasks.h"
 #include "hosts/transport/peer.h"
-#include "network/links/application.h"
 
 namespace railyard::hosts {
 
@@ -59,9 +59,9 @@ struct AgentStats {
 using Deliveries = std::vector<std::pair<std::uint32_t, Bytes>>;
 
 // An application that takes part in a collective.
-class Participant : public network::Application {
+class Participant : public Application {
    public:
-    virtual void on_reroute(const Routes& routes, Time now, network::Actions& actions) = 0;
+    virtual void on_reroute(const Routes& routes, Time now, Actions& actions) = 0;
     [[nodiscard]] virtual std::shared_ptr<ByteArray> result() const = 0;
     [[nodiscard]] virtual AgentStats stats() const = 0;
     [[nodiscard]] virtual std::uint64_t received() const { return stats().received; }  // data frames
@@ -84,10 +84,10 @@ class Agent final : public Participant {
     Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<ByteArray> data, std::uint16_t job,
           const TransportParameters& parameters, std::shared_ptr<ReductionUnit> unit = nullptr);
 
-    void start(Time now, network::Actions& actions) override;
-    void on_frame(FrameHandle frame, Time now, network::Actions& actions) override;
-    void on_timer(Time now, network::Actions& actions) override;
-    void on_reroute(const Routes& routes, Time now, network::Actions& actions) override;
+    void start(Time now, Actions& actions) override;
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override;
+    void on_timer(Time now, Actions& actions) override;
+    void on_reroute(const Routes& routes, Time now, Actions& actions) override;
     void prefetch(const Frame& frame, unsigned stage) const override;
     [[nodiscard]] bool isolated() const override { return !on_done; }
     void detach() override;
@@ -111,14 +111,13 @@ class Agent final : public Participant {
    private:
     void expect_data(const Frame& frame, const Preview& next, unsigned stage) const;
     [[nodiscard]] const CellPlan& plan_of(std::uint32_t index) const { return *plans_[table_.cell[index]]; }
-    void answer_deadline(network::Actions& actions) const;
+    void answer_deadline(Actions& actions) const;
     void tell();
     void ask(std::uint16_t address, BucketSet silent) const;
     void on_data(Peer& peer, std::size_t number, const Fields& fields, FrameHandle frame, Time now,
-                 network::Actions& actions);
-    void on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, network::Actions& actions);
-    void on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now,
-                    network::Actions& actions);
+                 Actions& actions);
+    void on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions);
+    void on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions);
     void make_ready(Peer& peer);
     void settle(std::uint32_t index, Time now);
     void apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now);
@@ -126,8 +125,8 @@ class Agent final : public Participant {
     void release(std::uint32_t index, std::uint32_t applied);
     void release_by(std::uint32_t index, const std::vector<std::uint32_t>& sends);
     void enqueue(std::uint32_t index, std::uint32_t send);
-    void work(Time now, network::Actions& actions);
-    void pump(Time now, network::Actions& actions);
+    void work(Time now, Actions& actions);
+    void pump(Time now, Actions& actions);
     void copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool);
     void left(std::uint32_t index, std::uint32_t send, Time now);
     [[nodiscard]] bool computing() const { return progress_ && progress_->computing(); }
@@ -141,7 +140,7 @@ class Agent final : public Participant {
     std::vector<std::unique_ptr<Peer>> peers_;
     PeersByAddress by_address_;
     std::vector<SendQueue> queues_;  // by send
-    Ring<Peer*> ready_;
+    frames::Ring<Peer*> ready_;
     Time deadline_ = kNever;  // may be earlier than the first timer; on_timer then does nothing
     std::vector<SliceState> slices_;
     std::vector<const CellPlan*> plans_;  // by cell
@@ -152,7 +151,7 @@ class Agent final : public Participant {
     std::optional<StepBarrier> barrier_;
     std::optional<Progress> progress_;
     std::vector<std::uint32_t> send_of_;  // by task; kNone for all but sends
-    Ring<std::pair<std::uint32_t, std::uint32_t>>
+    frames::Ring<std::pair<std::uint32_t, std::uint32_t>>
         local_;                   // slices to copy inside the array, with their sends
     std::size_t open_;            // phases not applied yet, over all slices
     std::uint64_t received_ = 0;  // data frames, each once

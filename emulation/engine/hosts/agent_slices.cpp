@@ -44,7 +44,7 @@ void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const Frame
     std::uint8_t* const own = payloads_.array() + table_.offset[index];
     if (phase.op == kCopy) {
         if (array_bytes.load(std::memory_order_relaxed) > kCachedBytes)
-            stream(own, content(*frames[0]), size);
+            frames::stream(own, content(*frames[0]), size);
         else std::memcpy(own, content(*frames[0]), size);
     } else {
         // Terms in rank order; this rank's own elements take the rank's position.
@@ -104,7 +104,7 @@ void Agent::enqueue(std::uint32_t index, std::uint32_t send) {
 }
 
 // Send ready slices and open due tasks until nothing more can be sent or opened.
-void Agent::work(Time now, network::Actions& actions) {
+void Agent::work(Time now, Actions& actions) {
     if (!progress_) {
         if (!ready_.empty()) pump(now, actions);
         return;
@@ -163,7 +163,7 @@ void Agent::left(std::uint32_t index, std::uint32_t send, Time now) {
 // Send a frame to each peer in turn, until no peer has both a frame and room in its window. The queue with
 // the fewest slices left goes first, so that short later steps, which other ranks wait for, pass the long
 // first step, and equal steps of a ring go in order.
-void Agent::pump(Time now, network::Actions& actions) {
+void Agent::pump(Time now, Actions& actions) {
     while (!ready_.empty()) {
         Peer& peer = *ready_.pop_front();
         Sender* const sender = peer.pick();

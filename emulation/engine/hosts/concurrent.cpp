@@ -36,7 +36,7 @@ void Concurrent::remove(std::uint16_t first) {
 }
 
 template <typename Event>
-void Concurrent::consult(std::uint16_t first, Member& member, network::Actions& actions, const Event& event) {
+void Concurrent::consult(std::uint16_t first, Member& member, Actions& actions, const Event& event) {
     event(*member.agent);
     member.deadline = actions.deadline.value_or(kNever);
     if (member.ended || !member.started) return;
@@ -46,7 +46,7 @@ void Concurrent::consult(std::uint16_t first, Member& member, network::Actions& 
     if (on_end) on_end(first);
 }
 
-void Concurrent::start(Time now, network::Actions& actions) {
+void Concurrent::start(Time now, Actions& actions) {
     for (auto& [first, member] : members_) {
         if (member.started) continue;
         member.started = true;
@@ -55,7 +55,7 @@ void Concurrent::start(Time now, network::Actions& actions) {
     answer_deadline(actions);
 }
 
-void Concurrent::on_frame(FrameHandle frame, Time now, network::Actions& actions) {
+void Concurrent::on_frame(FrameHandle frame, Time now, Actions& actions) {
     arrange(*frame);
     Fields fields;
     const char* junk = scan(frame->data(), frame->length, fields);
@@ -70,14 +70,14 @@ void Concurrent::on_frame(FrameHandle frame, Time now, network::Actions& actions
     answer_deadline(actions);
 }
 
-void Concurrent::on_timer(Time now, network::Actions& actions) {
+void Concurrent::on_timer(Time now, Actions& actions) {
     for (auto& [first, member] : members_)
         if (member.deadline <= now)
             consult(first, member, actions, [&](Agent& agent) { agent.on_timer(now, actions); });
     answer_deadline(actions);
 }
 
-void Concurrent::on_reroute(const Routes& routes, Time now, network::Actions& actions) {
+void Concurrent::on_reroute(const Routes& routes, Time now, Actions& actions) {
     for (auto& [first, member] : members_)
         consult(first, member, actions, [&](Agent& agent) { agent.on_reroute(routes, now, actions); });
     answer_deadline(actions);
@@ -106,7 +106,7 @@ bool Concurrent::done() const {
                        [](const auto& entry) { return entry.second.agent->done(); });
 }
 
-void Concurrent::answer_deadline(network::Actions& actions) const {
+void Concurrent::answer_deadline(Actions& actions) const {
     Time first = kNever;
     for (const auto& [queue, member] : members_) first = std::min(first, member.deadline);
     actions.deadline.reset();

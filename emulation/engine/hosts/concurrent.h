@@ -22,10 +22,10 @@ class Concurrent final : public Participant {
     void remove(std::uint16_t first);
 
     // Start all agents that have not been started.
-    void start(Time now, network::Actions& actions) override;
-    void on_frame(FrameHandle frame, Time now, network::Actions& actions) override;
-    void on_timer(Time now, network::Actions& actions) override;
-    void on_reroute(const Routes& routes, Time now, network::Actions& actions) override;
+    void start(Time now, Actions& actions) override;
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override;
+    void on_timer(Time now, Actions& actions) override;
+    void on_reroute(const Routes& routes, Time now, Actions& actions) override;
     void prefetch(const Frame& frame, unsigned stage) const override;
     void detach() override;
 
@@ -55,8 +55,8 @@ class Concurrent final : public Participant {
     [[nodiscard]] Members::const_iterator at(std::uint32_t queue) const;
     // Pass an event to an agent, note its deadline, and report its end.
     template <typename Event>
-    void consult(std::uint16_t first, Member& member, network::Actions& actions, const Event& event);
-    void answer_deadline(network::Actions& actions) const;
+    void consult(std::uint16_t first, Member& member, Actions& actions, const Event& event);
+    void answer_deadline(Actions& actions) const;
 
     Members members_;
     AgentStats past_;  // of removed agents

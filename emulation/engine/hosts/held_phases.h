@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "frames/frame.h"
+#include "hosts/application.h"
 
 namespace railyard::hosts {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hosts/messages/fields.h"
 #include "hosts/reduction/reduce.h"
 #include "switch/hash.h"
 
@@ -102,13 +103,13 @@ void RepeatingAgent::detach() {
     for (const Iteration& iteration : agents_) iteration.agent->detach();
 }
 
-void RepeatingAgent::start(Time now, network::Actions& actions) {
+void RepeatingAgent::start(Time now, Actions& actions) {
     begin(0, now);
     go_on(now, actions);
     answer_deadline(actions);
 }
 
-void RepeatingAgent::on_frame(FrameHandle frame, Time now, network::Actions& actions) {
+void RepeatingAgent::on_frame(FrameHandle frame, Time now, Actions& actions) {
     arrange(*frame);
     const std::uint32_t number = number_of(*frame);
     find(number)->on_frame(std::move(frame), now, actions);
@@ -117,7 +118,7 @@ void RepeatingAgent::on_frame(FrameHandle frame, Time now, network::Actions& act
     answer_deadline(actions);
 }
 
-void RepeatingAgent::on_timer(Time now, network::Actions& actions) {
+void RepeatingAgent::on_timer(Time now, Actions& actions) {
     for (const Deadline deadline : deadlines_) {  // take() changes times, not the list's length
         if (deadline.time > now) continue;
         find(deadline.number)->on_timer(now, actions);
@@ -127,7 +128,7 @@ void RepeatingAgent::on_timer(Time now, network::Actions& actions) {
     answer_deadline(actions);
 }
 
-void RepeatingAgent::on_reroute(const Routes& routes, Time now, network::Actions& actions) {
+void RepeatingAgent::on_reroute(const Routes& routes, Time now, Actions& actions) {
     for (const Iteration& iteration : agents_) {
         iteration.agent->on_reroute(routes, now, actions);
         take(iteration.number, actions);
@@ -136,7 +137,6 @@ void RepeatingAgent::on_reroute(const Routes& routes, Time now, network::Actions
 }
 
 std::uint32_t RepeatingAgent::number_of(const Frame& frame) {
-    constexpr std::size_t kOpcodeAt = 26, kAckPsnAt = 35, kJobAt = 38;
     if (frame.length < kAckBytes) return at_;
     const std::uint8_t* const bytes = frame.data();
     if (bytes[kOpcodeAt] == kOpcodeAck || bytes[kOpcodeAt] == kOpcodeNack ||
@@ -176,7 +176,7 @@ void RepeatingAgent::begin(std::uint32_t number, Time now) {
 }
 
 // Begin to send, end the iteration, and begin the next iteration, as far as each is due.
-void RepeatingAgent::go_on(Time now, network::Actions& actions) {
+void RepeatingAgent::go_on(Time now, Actions& actions) {
     while (!finished_) {
         Agent& present = *find(at_);
         if (!sending_) {
@@ -192,7 +192,7 @@ void RepeatingAgent::go_on(Time now, network::Actions& actions) {
         if (now < computed()) return;
         const ByteArray& result = *present.result();
         const auto checksum =
-            static_cast<std::uint32_t>(hash(HashAlgorithm::Crc32, result.data(), result.size()));
+            static_cast<std::uint32_t>(hash(switching::HashAlgorithm::Crc32, result.data(), result.size()));
         log_.push_back({begun_, send_, *sent_, now, checksum});
         if (on_iteration) on_iteration(at_);
         if (at_ + 1 == profile_.iterations) {
@@ -205,7 +205,7 @@ void RepeatingAgent::go_on(Time now, network::Actions& actions) {
 }
 
 // Record the deadline that an iteration's agent has returned in `actions`.
-void RepeatingAgent::take(std::uint32_t number, const network::Actions& actions) {
+void RepeatingAgent::take(std::uint32_t number, const Actions& actions) {
     const Time time = actions.deadline.value_or(kNever);
     for (Deadline& deadline : deadlines_)
         if (deadline.number == number) {
@@ -215,7 +215,7 @@ void RepeatingAgent::take(std::uint32_t number, const network::Actions& actions)
     deadlines_.push_back({number, time});
 }
 
-void RepeatingAgent::answer_deadline(network::Actions& actions) const {
+void RepeatingAgent::answer_deadline(Actions& actions) const {
     Time first = kNever;
     for (const Deadline& deadline : deadlines_) first = std::min(first, deadline.time);
     if (!finished_ && (!sending_ || sent_)) first = std::min(first, computed());

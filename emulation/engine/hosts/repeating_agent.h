@@ -32,10 +32,10 @@ class RepeatingAgent final : public Participant {
     RepeatingAgent(std::shared_ptr<const Rank> rank, ByteArray data, const IterationProfile& profile,
                    const TransportParameters& parameters, const std::optional<Reduction>& reduction = {});
 
-    void start(Time now, network::Actions& actions) override;
-    void on_frame(FrameHandle frame, Time now, network::Actions& actions) override;
-    void on_timer(Time now, network::Actions& actions) override;
-    void on_reroute(const Routes& routes, Time now, network::Actions& actions) override;
+    void start(Time now, Actions& actions) override;
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override;
+    void on_timer(Time now, Actions& actions) override;
+    void on_reroute(const Routes& routes, Time now, Actions& actions) override;
     [[nodiscard]] bool isolated() const override { return !on_done && !on_iteration; }
     void detach() override;
 
@@ -72,9 +72,9 @@ class RepeatingAgent final : public Participant {
     // Return the iteration of a frame; the current iteration, which counts it as junk, if it has none.
     std::uint32_t number_of(const Frame& frame);
     void begin(std::uint32_t number, Time now);
-    void go_on(Time now, network::Actions& actions);
-    void take(std::uint32_t number, const network::Actions& actions);
-    void answer_deadline(network::Actions& actions) const;
+    void go_on(Time now, Actions& actions);
+    void take(std::uint32_t number, const Actions& actions);
+    void answer_deadline(Actions& actions) const;
     [[nodiscard]] Time lost() const { return unit_ ? unit_->core() : Time(); }
     // Return the end of the computation before sending, or of the overlapped part once sending has begun.
     // Cores that reduce prolong the computation.

@@ -22,21 +22,21 @@ Saturator::Saturator(std::vector<std::string> frames, std::uint64_t at_first, Py
     if (frames_.empty()) throw std::invalid_argument("there are no frames to send");
 }
 
-void Saturator::start(Time /*now*/, network::Actions& actions) {
+void Saturator::start(Time /*now*/, Actions& actions) {
     const std::uint64_t count = std::min(at_first_, budget_->left);
     for (std::uint64_t i = 0; i < count; ++i) send(actions);
     actions.deadline.reset();
 }
 
-void Saturator::on_frame(FrameHandle /*frame*/, Time /*now*/, network::Actions& actions) {
+void Saturator::on_frame(FrameHandle /*frame*/, Time /*now*/, Actions& actions) {
     ++budget_->received;
     if (budget_->left > 0) send(actions);
     actions.deadline.reset();
 }
 
-void Saturator::on_timer(Time /*now*/, network::Actions& actions) { actions.deadline.reset(); }
+void Saturator::on_timer(Time /*now*/, Actions& actions) { actions.deadline.reset(); }
 
-void Saturator::send(network::Actions& actions) {
+void Saturator::send(Actions& actions) {
     --budget_->left;
     const auto place = static_cast<std::size_t>(random_.uniform() * static_cast<double>(frames_.size()));
     const std::string& frame = frames_[place];

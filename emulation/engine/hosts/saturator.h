@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "hosts/application.h"
 #include "hosts/random/python_random.h"
-#include "network/links/application.h"
 
 namespace railyard::hosts {
 
@@ -19,18 +19,18 @@ struct SaturationBudget {
 };
 
 // Sends `at_first` random frames of `frames` at the start, then a random frame for each received frame.
-class Saturator final : public network::Application {
+class Saturator final : public Application {
    public:
     // invalid_argument if `frames` is empty.
     Saturator(std::vector<std::string> frames, std::uint64_t at_first, PythonRandom random,
               std::shared_ptr<SaturationBudget> budget);
 
-    void start(Time now, network::Actions& actions) override;
-    void on_frame(FrameHandle frame, Time now, network::Actions& actions) override;
-    void on_timer(Time now, network::Actions& actions) override;
+    void start(Time now, Actions& actions) override;
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override;
+    void on_timer(Time now, Actions& actions) override;
 
    private:
-    void send(network::Actions& actions);
+    void send(Actions& actions);
 
     std::vector<std::string> frames_;
     std::uint64_t at_first_;

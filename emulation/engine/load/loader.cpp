@@ -57,17 +57,13 @@ void Loader::order_tables() {
         if (!placed[at]) p_.tables[Index<TableSpec>(at)].position = next++;
 }
 
-}  // namespace railyard::load
-
-namespace railyard {
-
 std::shared_ptr<const Program> Program::load(const std::string& bmv2_json, bool traced) {
     auto program = std::make_shared<Program>();
     program->traced = traced;
     try {
-        const load::Json json = load::parse_json(bmv2_json);
-        load::Loader(*program, json).load();
-    } catch (const load::Json::exception& e) {
+        const Json json = parse_json(bmv2_json);
+        Loader(*program, json).load();
+    } catch (const Json::exception& e) {
         // The message quotes the input, which may not be ASCII or UTF-8.
         std::string reason = e.what();
         std::replace_if(
@@ -79,4 +75,4 @@ std::shared_ptr<const Program> Program::load(const std::string& bmv2_json, bool 
     return program;
 }
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -108,7 +108,7 @@ void Loader::calculations() {
     for (const Json& node : list_or_none(json_, "calculations", "program")) {
         Calculation c{text(node, "name", "calculations"), {}, {}, false};
         const std::string where = "calculation " + c.name, algorithm = text(node, "algo", where);
-        const auto known = hash_algorithm(algorithm);
+        const auto known = switching::hash_algorithm(algorithm);
         if (!known) throw ProgramError(where + ": algorithm '" + algorithm + "' is not supported");
         c.algorithm = *known;
         for (const Json& i : list(node, "input", where)) {

@@ -95,7 +95,7 @@ void Loader::profiles(const Json& pipeline) {
         if (node.contains("selector") && !node["selector"].is_null()) {
             const Json& s = node["selector"];
             Calculation c{spec.name, {}, {}, false};
-            const auto known = hash_algorithm(text(s, "algo", where));
+            const auto known = switching::hash_algorithm(text(s, "algo", where));
             if (!known)
                 throw ProgramError(where + ": algorithm '" + text(s, "algo", where) + "' is not supported");
             c.algorithm = *known;
@@ -225,8 +225,7 @@ void Loader::pipeline(const Json& node, Place& start) {
             const std::string& jump = wanted && !p_.traced ? yes : no;
             const std::string& fall = wanted && !p_.traced ? no : yes;
             for (Place i = compile_.append(code, Op::Jump); i < p_.code.size(); ++i)
-                if (railyard::jumps(p_.code[i].op) && p_.code[i].mask == kNowhere)
-                    jumps.emplace_back(i, jump);
+                if (load::jumps(p_.code[i].op) && p_.code[i].mask == kNowhere) jumps.emplace_back(i, jump);
             go(at, fall);
             continue;
         }

@@ -25,8 +25,12 @@ void Ageing::age(Index<Switch> index) {
     Switch& sw = *switches_[index];
     for (std::size_t table = 0; table < sw.table_count(); ++table)
         if (sw.table_due(table, now))
-            control_.push_back(
-                {ControlItem::Kind::Idle, now, index, static_cast<std::int64_t>(table), false, {}});
+            control_.push_back({switching::ControlItem::Kind::Idle,
+                                now,
+                                index,
+                                static_cast<std::int64_t>(table),
+                                false,
+                                {}});
     // Aged entries stay due until the control plane has read them; until then no event follows.
     if (sw.next_ageing() > now) watch(index);
     else unread_.push_back(index);

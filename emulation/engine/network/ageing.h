@@ -15,7 +15,7 @@ namespace railyard::network {
 class Ageing {
    public:
     using Switches = List<Switch, std::unique_ptr<Switch>>;
-    Ageing(Timeline& timeline, const Switches& switches, std::deque<ControlItem>& control)
+    Ageing(Timeline& timeline, const Switches& switches, std::deque<switching::ControlItem>& control)
         : timeline_(timeline), switches_(switches), control_(control) {}
 
     void add_switch() { at_.push_back(kUnset); }
@@ -33,7 +33,7 @@ class Ageing {
    private:
     Timeline& timeline_;
     const Switches& switches_;
-    std::deque<ControlItem>& control_;
+    std::deque<switching::ControlItem>& control_;
     std::size_t events_ = 0;
     List<Switch, Time> at_;              // time of the next event; kUnset: none
     std::vector<Index<Switch>> unread_;  // switches with aged entries reported and not read yet

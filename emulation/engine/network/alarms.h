@@ -17,7 +17,8 @@ struct Alarm {
 
 class Alarms {
    public:
-    Alarms(Timeline& timeline, std::deque<ControlItem>& control) : timeline_(timeline), control_(control) {}
+    Alarms(Timeline& timeline, std::deque<switching::ControlItem>& control)
+        : timeline_(timeline), control_(control) {}
 
     void set(Time time, std::int64_t token) {
         if (free_.empty()) {
@@ -33,12 +34,13 @@ class Alarms {
     // Notify the control plane and free the alarm.
     void ring(Index<Alarm> index) {
         free_.push_back(index);
-        control_.push_back({ControlItem::Kind::Alarm, timeline_.now(), {}, alarms_[index].token, false, {}});
+        control_.push_back(
+            {switching::ControlItem::Kind::Alarm, timeline_.now(), {}, alarms_[index].token, false, {}});
     }
 
    private:
     Timeline& timeline_;
-    std::deque<ControlItem>& control_;
+    std::deque<switching::ControlItem>& control_;
     List<Alarm> alarms_;
     std::vector<Index<Alarm>> free_;
 };

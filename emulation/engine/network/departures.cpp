@@ -9,7 +9,7 @@
 namespace railyard::network {
 
 // Pass a frame's receive buffer on to its copies, which share it.
-void Queues::hold(Partition& p, const Held& held, const Outputs& copies) {
+void Queues::hold(Partition& p, const Held& held, const switching::Outputs& copies) {
     ASSERT(!copies.empty());
     if (!held.channel) return;
     Held each = held;
@@ -26,7 +26,7 @@ void Queues::hold(Partition& p, const Held& held, const Outputs& copies) {
         ASSERT(p.shares[each.share].copies > 0);
         p.shares[each.share].copies += static_cast<std::uint32_t>(copies.size()) - 1;
     }
-    for (const Output& o : copies) o.frame->held = each;
+    for (const switching::Output& o : copies) o.frame->held = each;
 }
 
 // Run egress for the first frame of `lane`. Return false if the frame cannot be sent now: egress dropped it,
@@ -36,8 +36,8 @@ bool Queues::dequeue(Partition& p, Index<Channel> index, Lane lane) {
     FrameHandle frame = c.take(lane);
     ASSERT(frame->pending && frame->phv != nullptr && frame->phv->enqueued <= p.now);
     --p.waiting_frames;
-    const QueueRecord record{frame->phv->enqueued, p.now, frame->phv->enqueue_depth,
-                             static_cast<std::uint32_t>(c.lanes[lane].queue.size())};
+    const switching::QueueRecord record{frame->phv->enqueued, p.now, frame->phv->enqueue_depth,
+                                        static_cast<std::uint32_t>(c.lanes[lane].queue.size())};
     frame->set_priority(parts_.links.lanes.priority_of(frame->lane()));
     frame = egress(p, std::move(frame), c.from_switch, c.from_port, record);
     if (frame == nullptr) return false;
@@ -52,10 +52,10 @@ bool Queues::dequeue(Partition& p, Index<Channel> index, Lane lane) {
 // Run egress; return the frame that leaves by `port`, or null. Clones and recirculated frames go to the
 // queues of their own ports.
 FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port,
-                           const QueueRecord& record) {
+                           const switching::QueueRecord& record) {
     Switch& sw = *parts_.switches[switch_index];
     const Held held = std::exchange(frame->held, Held{});
-    Outputs out;
+    switching::Outputs out;
     out.swap(p.egress_out);  // reuses memory; a nested egress allocates
     try {
         sw.egress(std::move(frame), port, record, p.now, out);
@@ -67,7 +67,7 @@ FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch
     if (out.empty()) release(p, held, p.now);
     else hold(p, held, out);
     FrameHandle leaving;
-    for (Output& o : out) {
+    for (switching::Output& o : out) {
         if (!o.frame->pending) {
             ASSERT(leaving == nullptr);  // at most one frame leaves an egress pass
             leaving = std::move(o.frame);

@@ -68,7 +68,7 @@ void Hosts::send(Partition& p, Index<Host> host, FrameHandle frame, Vl vl) {
     if (!lane)
         throw std::invalid_argument("host " + std::to_string(host.at()) + ": VL " + to_string(vl) +
                                     " is not between 0 and " + std::to_string(links_.lanes.vls().size() - 1));
-    if (cna24_) to_cna24(*frame);
+    if (cna24_) frames::to_cna24(*frame);
     frame->set_lane(*lane);
     queues_.enqueue(p, h.out, std::move(frame), true);
 }
@@ -81,7 +81,7 @@ void Hosts::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
         if (p.bins.size() <= bin) p.bins.resize(bin + 1);
         p.bins[bin] += frame->size();
     }
-    if (cna24_) from_cna24(*frame);
+    if (cna24_) frames::from_cna24(*frame);
     consult(p, host, [&](Application& application, Actions& actions) {
         application.on_frame(std::move(frame), p.now, actions);
     });

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "hosts/application.h"
 #include "network/events/timeline.h"
-#include "network/links/application.h"
 #include "network/links/links.h"
 
 namespace railyard::network {

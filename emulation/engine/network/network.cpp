@@ -113,7 +113,8 @@ void Network::set_link(Index<Link> link, bool up) {
         if (c.up == up) continue;
         if (up) links_.check_plugged(index);
         set_channel(index, up);
-        control_.push_back({ControlItem::Kind::Port, now(), c.from_switch, c.from_port.value(), up, {}});
+        control_.push_back(
+            {switching::ControlItem::Kind::Port, now(), c.from_switch, c.from_port.value(), up, {}});
     }
 }
 
@@ -124,7 +125,8 @@ void Network::set_host_link(Index<Host> host, bool up) {
     if (in.up == up) return;
     set_channel(h.out, up);
     set_channel(h.in, up);
-    control_.push_back({ControlItem::Kind::Port, now(), in.from_switch, in.from_port.value(), up, {}});
+    control_.push_back(
+        {switching::ControlItem::Kind::Port, now(), in.from_switch, in.from_port.value(), up, {}});
 }
 
 void Network::set_application(Index<Host> host, std::shared_ptr<Application> application) {

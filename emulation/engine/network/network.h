@@ -34,7 +34,7 @@ struct FrameCounts {
     std::uint64_t failed = 0;        // dropped since their program failed
 };
 
-class Network : public SwitchSet {
+class Network : public switching::SwitchSet {
    public:
     Network();
     ~Network() override;

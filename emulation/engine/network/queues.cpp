@@ -205,7 +205,7 @@ void Queues::receive(Partition& p, FrameHandle frame, Index<Switch> switch_index
     ASSERT(frame == nullptr);
     if (p.out.empty()) return release(p, held, p.now);
     hold(p, held, p.out);
-    for (Output& o : p.out) forward(p, std::move(o.frame), switch_index, o.port);
+    for (switching::Output& o : p.out) forward(p, std::move(o.frame), switch_index, o.port);
 }
 
 void Queues::forward(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port, bool at_once) {
@@ -224,7 +224,8 @@ void Queues::forward(Partition& p, FrameHandle frame, Index<Switch> switch_index
     if (frame->pending) frame = egress(p, std::move(frame), switch_index, port, {p.now, p.now, 0, 0});
     if (frame == nullptr) return;
     if (to_cpu)
-        control(p, {ControlItem::Kind::PacketIn, p.now, switch_index, 0, false, std::string(frame->view())});
+        control(p, {switching::ControlItem::Kind::PacketIn, p.now, switch_index, 0, false,
+                    std::string(frame->view())});
     else ++p.without_link;
     discard(p, std::move(frame));
 }
@@ -315,7 +316,7 @@ void Queues::expire(Partition& p, Channel& c) {
 }
 
 // Notify the control plane, which acts before the next event. PartitionError in a window.
-void Queues::control(Partition& p, ControlItem item) {
+void Queues::control(Partition& p, switching::ControlItem item) {
     if (p.in_window())
         throw PartitionError(
             "switch " + parts_.switches.at(item.switch_index)->name() +
@@ -326,9 +327,9 @@ void Queues::control(Partition& p, ControlItem item) {
 // Pass a switch's new digests to the control plane, and watch its ageing again if an aged entry was hit.
 void Queues::after_pass(Partition& p, Switch& sw, Index<Switch> index) {
     if (auto& digests = sw.digests(); !digests.empty()) {
-        for (Digest& d : digests)
-            control(p, {ControlItem::Kind::Digest, p.now, index, static_cast<std::int64_t>(d.list.at()),
-                        false, std::move(d.fields)});
+        for (switching::Digest& d : digests)
+            control(p, {switching::ControlItem::Kind::Digest, p.now, index,
+                        static_cast<std::int64_t>(d.list.at()), false, std::move(d.fields)});
         digests.clear();
     }
     if (sw.take_revived()) parts_.ageing.watch(index);
@@ -336,7 +337,7 @@ void Queues::after_pass(Partition& p, Switch& sw, Index<Switch> index) {
 
 void Queues::fail(Partition& p, Index<Switch> index, const std::exception& error) {
     ++p.failed;
-    control(p, {ControlItem::Kind::Log, p.now, index, 0, false, error.what()});
+    control(p, {switching::ControlItem::Kind::Log, p.now, index, 0, false, error.what()});
 }
 
 }  // namespace railyard::network

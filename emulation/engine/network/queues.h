@@ -28,7 +28,7 @@ class Queues {
         Hosts& hosts;
         Windows& windows;
         Ageing& ageing;
-        std::deque<ControlItem>& control;
+        std::deque<switching::ControlItem>& control;
     };
     explicit Queues(const Parts& parts) : parts_(parts) {}
 
@@ -63,13 +63,13 @@ class Queues {
     void discard(Partition& p, FrameHandle frame);
     void after_pass(Partition& p, Switch& sw, Index<Switch> index);
     void fail(Partition& p, Index<Switch> index, const std::exception& error);
-    void control(Partition& p, ControlItem item);
+    void control(Partition& p, switching::ControlItem item);
 
     // departures.cpp: egress for programs that read queue metadata, and copies of a frame.
-    static void hold(Partition& p, const Held& held, const Outputs& copies);
+    static void hold(Partition& p, const Held& held, const switching::Outputs& copies);
     bool dequeue(Partition& p, Index<Channel> index, Lane lane);
     FrameHandle egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port,
-                       const QueueRecord& record);
+                       const switching::QueueRecord& record);
 
     Parts parts_;
     bool tolerant_ = false;

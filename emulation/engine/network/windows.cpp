@@ -103,7 +103,7 @@ void Windows::run(Partition& p, Share& share) {
     } catch (...) {
         p.error = std::current_exception();
     }
-    end_streams();
+    frames::end_streams();
     working = nullptr;
     timeline_.end_window(p);
     p.end = Partition::kNoEnd;

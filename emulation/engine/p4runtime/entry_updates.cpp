@@ -103,10 +103,10 @@ bool is_within(const std::vector<std::uint64_t>& number, const std::vector<std::
 
 // Set `out` to a mask of all bits of a field from bit `from` on.
 void ones(unsigned bits, unsigned from, std::vector<std::uint64_t>& out) {
-    out.assign(limbs(bits), 0);
-    for (unsigned limb = from / 64; limb < limbs(bits); ++limb) {
-        out[limb] = low_mask(std::min(64u, bits - 64 * limb));
-        if (limb == from / 64) out[limb] &= ~low_mask(from % 64);
+    out.assign(load::limbs(bits), 0);
+    for (unsigned limb = from / 64; limb < load::limbs(bits); ++limb) {
+        out[limb] = load::low_mask(std::min(64u, bits - 64 * limb));
+        if (limb == from / 64) out[limb] &= ~load::low_mask(from % 64);
     }
 }
 
@@ -148,10 +148,10 @@ bool decode_range(std::string_view message, unsigned bits, tables::MatchValue& o
 
 // Set the match of an omitted field, which matches everything.
 void set_wildcard(const MatchFieldLayout& field, tables::MatchValue& out) {
-    out.value.assign(limbs(field.bits), 0);
+    out.value.assign(load::limbs(field.bits), 0);
     out.prefix = 0;
-    if (field.kind == MatchKind::Range) ones(field.bits, 0, out.extra);
-    else out.extra.assign(limbs(field.bits), 0);
+    if (field.kind == load::MatchKind::Range) ones(field.bits, 0, out.extra);
+    else out.extra.assign(load::limbs(field.bits), 0);
 }
 
 }  // namespace
@@ -181,13 +181,13 @@ bool EntryUpdates::plain(const EntryLayouts& layouts) {
                        [&](std::string_view message) { return read(layouts, message); });
 }
 
-bool EntryUpdates::apply(Switch& to, const EntryLayouts& layouts, std::size_t most) {
+bool EntryUpdates::apply(switching::Switch& to, const EntryLayouts& layouts, std::size_t most) {
     for (; most > 0 && !ended(); --most, ++position_)
         if (!read(layouts, updates_[position_]) || !carry_out(to)) return false;
     return true;
 }
 
-bool EntryUpdates::carry_out(Switch& to) {
+bool EntryUpdates::carry_out(switching::Switch& to) {
     tables::Table& table = to.table(layout_->table);
     if (table.constant()) return false;
     switch (type_) {
@@ -310,7 +310,7 @@ bool EntryUpdates::complete() {
     if (layout_->ordered != (entry_.priority > tables::EntryPriority(0))) return false;
     for (std::size_t i = 0; i < given_.size(); ++i) {
         if (given_[i]) continue;
-        if (layout_->fields[i].kind == MatchKind::Exact) return false;
+        if (layout_->fields[i].kind == load::MatchKind::Exact) return false;
         set_wildcard(layout_->fields[i], entry_.match[i]);
     }
     return true;
@@ -332,19 +332,19 @@ bool EntryUpdates::decode_match(std::string_view message) {
     out.prefix = 0;
     std::string_view value;
     switch (field.kind) {
-        case MatchKind::Exact:
+        case load::MatchKind::Exact:
             if (kind.number != field_match::kExact || !only_bytes(kind.bytes, field_match::kValue, value) ||
                 !to_number(value, field.bits, out.value))
                 return false;
             note(value, field.bits, at);
             return true;
-        case MatchKind::Lpm:
+        case load::MatchKind::Lpm:
             return kind.number == field_match::kLpm && decode_lpm(kind.bytes, field.bits, out);
-        case MatchKind::Ternary:
+        case load::MatchKind::Ternary:
             return kind.number == field_match::kTernary && decode_ternary(kind.bytes, field.bits, out);
-        case MatchKind::Range:
+        case load::MatchKind::Range:
             return kind.number == field_match::kRange && decode_range(kind.bytes, field.bits, out);
-        case MatchKind::Optional: break;
+        case load::MatchKind::Optional: break;
     }
     if (kind.number != field_match::kOptional || !only_bytes(kind.bytes, field_match::kValue, value) ||
         !to_number(value, field.bits, out.value))

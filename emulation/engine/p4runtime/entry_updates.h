@@ -24,8 +24,8 @@ namespace railyard::p4runtime {
 // A match field.
 struct MatchFieldLayout {
     std::uint32_t id;
-    MatchKind kind;  // in the p4info
-    bool masked;     // true: the field is optional in the p4info, ternary in the program
+    load::MatchKind kind;  // in the p4info
+    bool masked;           // true: the field is optional in the p4info, ternary in the program
     unsigned bits;
 };
 
@@ -37,7 +37,7 @@ struct ParameterLayout {
 // An action that entries may have.
 struct ActionLayout {
     std::uint32_t id;
-    Index<Action> action;
+    Index<load::Action> action;
     std::vector<ParameterLayout> parameters;
 };
 
@@ -76,7 +76,7 @@ class EntryUpdates {
     // Return true if the fast path can read every update.
     bool plain(const EntryLayouts& layouts);
     // Apply up to `most` updates. Return false if the server must handle an update; position() is its index.
-    bool apply(Switch& to, const EntryLayouts& layouts, std::size_t most);
+    bool apply(switching::Switch& to, const EntryLayouts& layouts, std::size_t most);
     void skip() { ++position_; }
 
    private:
@@ -90,7 +90,7 @@ class EntryUpdates {
         UpdatePattern pattern;
         std::uint64_t type = 0;
         const EntryLayout* layout = nullptr;
-        Index<Action> action;
+        Index<load::Action> action;
         tables::EntryPriority priority;
         bool has_action = false;
         std::size_t parameters = 0;
@@ -111,7 +111,7 @@ class EntryUpdates {
     bool decode_action(std::string_view message);
     void note(std::string_view bytes, unsigned bits, std::size_t index);
     bool complete();
-    bool carry_out(Switch& to);
+    bool carry_out(switching::Switch& to);
 
     std::string request_, head_;  // the request ends with kPadding added bytes
     std::vector<std::string_view> updates_;

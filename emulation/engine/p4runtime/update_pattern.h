@@ -36,7 +36,7 @@ class UpdatePattern {
         std::vector<char> mask(update.size(), '\xFF');
         for (const Number& number : numbers) {
             const auto at = static_cast<std::size_t>(number.bytes.data() - update.data());
-            places_.push_back({at, number.bytes.size(), ~low_mask(number.bits), number.index});
+            places_.push_back({at, number.bytes.size(), ~load::low_mask(number.bits), number.index});
             std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(at), number.bytes.size(), '\0');
         }
         std::memcpy(words_.data(), update.data(), update.size());

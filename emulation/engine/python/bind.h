@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-#include "network/links/application.h"
+#include "hosts/application.h"
 #include "switch/switch_set.h"
 #include "tables/number.h"
 
@@ -87,6 +87,8 @@ struct nanobind::detail::type_caster<std::chrono::nanoseconds> {
 namespace railyard::python {
 
 namespace nb = nanobind;
+using load::Program;
+using switching::Switch, switching::SwitchSet;
 
 // Lock of a SwitchSet's mutex. It releases the interpreter lock while it waits: the thread that holds the
 // mutex may need the interpreter.
@@ -101,7 +103,7 @@ class SetLock {
     SetLock(const SetLock&) = delete;
 
    private:
-    SharedMutex& mutex_;
+    switching::SharedMutex& mutex_;
 };
 
 // Access to a switch while its set's lock is held.
@@ -122,13 +124,13 @@ class LockedSwitch {
 };
 
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits);
-const char* kind_name(MatchKind kind);
+const char* kind_name(load::MatchKind kind);
 // Convert the keys of a table entry; return false if their number or a width is wrong.
-bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<tables::MatchValue>& out);
+bool to_match(const load::TableSpec& spec, const nb::list& keys, std::vector<tables::MatchValue>& out);
 // Convert the parameters of the action with this index; return false if their number or a width is wrong.
 bool to_parameters(const Program& program, int action, const nb::list& values,
                    std::vector<std::uint64_t>& out);
-nb::list match_of(const TableSpec& spec, const tables::EntrySpec& entry);
+nb::list match_of(const load::TableSpec& spec, const tables::EntrySpec& entry);
 
 // Move a value to the heap; return its address, and the capsule that owns it.
 template <typename T>
@@ -142,15 +144,15 @@ inline std::string_view view(const nb::bytes& b) { return {b.c_str(), b.size()};
 inline nb::bytes to_bytes(std::string_view v) { return nb::bytes(v.data(), v.size()); }
 
 // Convert between Actions and a Python host's output: ([(frame, vl), ...], deadline or None).
-void to_answer(const nb::object& output, network::Actions& actions);
-nb::object from_answer(const network::Actions& actions);
+void to_answer(const nb::object& output, hosts::Actions& actions);
+nb::object from_answer(const hosts::Actions& actions);
 // Return the pool for frames of hosts outside of a network; it is never destroyed.
-FramePool& loose_frames();
+frames::FramePool& loose_frames();
 // Return a host's handler as an application: a C++ application itself, a Python handler wrapped; None: null.
-std::shared_ptr<network::Application> application_of(const nb::object& handler);
+std::shared_ptr<hosts::Application> application_of(const nb::object& handler);
 
 // Convert the steps of a trace to dictionaries.
-nb::list from_trace(const Program& program, const std::vector<TraceStep>& steps);
+nb::list from_trace(const Program& program, const std::vector<switching::TraceStep>& steps);
 
 void bind_program(nb::module_& m);
 void bind_switches(nb::module_& m);

@@ -5,12 +5,12 @@
 
 namespace railyard::python {
 
-const char* kind_name(MatchKind kind) {
+const char* kind_name(load::MatchKind kind) {
     switch (kind) {
-        case MatchKind::Exact: return "exact";
-        case MatchKind::Lpm: return "lpm";
-        case MatchKind::Ternary: return "ternary";
-        case MatchKind::Range: return "range";
+        case load::MatchKind::Exact: return "exact";
+        case load::MatchKind::Lpm: return "lpm";
+        case load::MatchKind::Ternary: return "ternary";
+        case load::MatchKind::Range: return "range";
         default: return "optional";
     }
 }
@@ -22,9 +22,9 @@ nb::object handle_or_none(Index<T> index) {
     return index ? nb::object(nb::int_(index.at())) : nb::object(nb::none());
 }
 
-nb::list handles_of(const std::vector<Index<Action>>& actions) {
+nb::list handles_of(const std::vector<Index<load::Action>>& actions) {
     nb::list out;
-    for (const Index<Action> a : actions) out.append(a.at());
+    for (const Index<load::Action> a : actions) out.append(a.at());
     return out;
 }
 
@@ -43,9 +43,9 @@ nb::list described(const Things& things, const Fill& fill) {
 }
 
 nb::list describe_tables(const Program& p) {
-    return described(p.tables, [](nb::dict& d, const TableSpec& t) {
+    return described(p.tables, [](nb::dict& d, const load::TableSpec& t) {
         nb::list keys;
-        for (const Key& k : t.keys) {
+        for (const load::Key& k : t.keys) {
             nb::dict key;
             key["name"] = k.name;
             key["match"] = kind_name(k.kind);
@@ -66,15 +66,15 @@ nb::list describe_tables(const Program& p) {
 }
 
 nb::list describe_actions(const Program& p) {
-    return described(p.actions, [](nb::dict& d, const Action& a) {
+    return described(p.actions, [](nb::dict& d, const load::Action& a) {
         nb::list params;
-        for (const Parameter& x : a.parameters) params.append(nb::make_tuple(x.name, x.bits));
+        for (const load::Parameter& x : a.parameters) params.append(nb::make_tuple(x.name, x.bits));
         d["params"] = params;
     });
 }
 
-nb::list describe_arrays(const List<ArraySpec>& arrays) {
-    return described(arrays, [](nb::dict& d, const ArraySpec& a) {
+nb::list describe_arrays(const List<load::ArraySpec>& arrays) {
+    return described(arrays, [](nb::dict& d, const load::ArraySpec& a) {
         d["size"] = a.size;
         d["bits"] = a.bits;
         d["table"] = handle_or_none(a.table);
@@ -82,7 +82,7 @@ nb::list describe_arrays(const List<ArraySpec>& arrays) {
 }
 
 nb::list describe_meters(const Program& p) {
-    return described(p.meters, [](nb::dict& d, const MeterSpec& m) {
+    return described(p.meters, [](nb::dict& d, const load::MeterSpec& m) {
         d["size"] = m.size;
         d["unit"] = m.bytes ? "bytes" : "packets";
         d["table"] = handle_or_none(m.table);
@@ -90,7 +90,7 @@ nb::list describe_meters(const Program& p) {
 }
 
 nb::list describe_profiles(const Program& p) {
-    return described(p.profiles, [](nb::dict& d, const ProfileSpec& s) {
+    return described(p.profiles, [](nb::dict& d, const load::ProfileSpec& s) {
         d["size"] = s.size;
         d["selector"] = bool(s.selector);
         d["actions"] = handles_of(s.actions);
@@ -98,15 +98,15 @@ nb::list describe_profiles(const Program& p) {
 }
 
 nb::list describe_digests(const Program& p) {
-    return described(p.digests, [](nb::dict& d, const FieldList& l) {
+    return described(p.digests, [](nb::dict& d, const load::FieldList& l) {
         nb::list bits;
-        for (const Piece& f : l.fields) bits.append(f.bits);
+        for (const load::Piece& f : l.fields) bits.append(f.bits);
         d["bits"] = bits;
     });
 }
 
 nb::list describe_value_sets(const Program& p) {
-    return described(p.value_sets, [](nb::dict& d, const ValueSet& s) {
+    return described(p.value_sets, [](nb::dict& d, const load::ValueSet& s) {
         d["bits"] = s.bits;
         d["fields"] = s.fields;
     });
@@ -114,9 +114,9 @@ nb::list describe_value_sets(const Program& p) {
 
 nb::list describe_headers(const Program& p) {
     nb::list out;
-    for (const Header& h : p.headers) {
+    for (const load::Header& h : p.headers) {
         nb::list fields;
-        for (const Field& f : h.fields) fields.append(nb::make_tuple(f.name, f.bits));
+        for (const load::Field& f : h.fields) fields.append(nb::make_tuple(f.name, f.bits));
         nb::dict d;
         d["name"] = h.name;
         d["metadata"] = h.metadata;
@@ -129,7 +129,7 @@ nb::list describe_headers(const Program& p) {
 }  // namespace
 
 void bind_program(nb::module_& m) {
-    const nb::exception<ProgramError> program_error(m, "ProgramError", PyExc_ValueError);
+    const nb::exception<load::ProgramError> program_error(m, "ProgramError", PyExc_ValueError);
     nb::class_<Program>(
         m, "Program",
         "A v1model program, loaded from the JSON that p4c writes for BMv2; immutable.\n"

@@ -24,8 +24,8 @@ Config from_config(const std::optional<tables::MeterConfig>& c) {
     return std::tuple{c->committed_rate, c->committed_burst, c->peak_rate, c->peak_burst};
 }
 
-std::vector<Replica> to_replicas(const std::vector<std::pair<Port, std::uint32_t>>& pairs) {
-    std::vector<Replica> out;
+std::vector<switching::Replica> to_replicas(const std::vector<std::pair<Port, std::uint32_t>>& pairs) {
+    std::vector<switching::Replica> out;
     out.reserve(pairs.size());
     for (const auto& [port, rid] : pairs) out.push_back({port, rid});
     return out;
@@ -33,7 +33,7 @@ std::vector<Replica> to_replicas(const std::vector<std::pair<Port, std::uint32_t
 
 // Return the limbs of a register cell.
 std::uint64_t* cell(const LockedSwitch& s, std::size_t at, std::size_t index) {
-    const unsigned n = limbs(s.program().registers.at(at).bits);
+    const unsigned n = load::limbs(s.program().registers.at(at).bits);
     return &s->registers(at).at(index * n);
 }
 
@@ -148,8 +148,8 @@ void bind_registers(nb::class_<SwitchSet>& c) {
                 const LockedSwitch s(n, sw);
                 const unsigned bits = s.program().registers.at(at).bits;
                 std::uint64_t* words = cell(s, at, i);
-                words[0] = value & low_mask(bits);
-                std::fill_n(words + 1, limbs(bits) - 1, 0);
+                words[0] = value & load::low_mask(bits);
+                std::fill_n(words + 1, load::limbs(bits) - 1, 0);
             },
             nb::sig(
                 "def register_write(self, switch: int, register: int, index: int, value: int, /) -> None"))
@@ -238,7 +238,8 @@ void bind_state(nb::class_<SwitchSet>& c) {
                 if (!on) s->set_log(nullptr);
                 else
                     s->set_log([&n, sw](const std::string& line) {
-                        n.control().push_back({ControlItem::Kind::Log, n.now(), sw, 0, false, line});
+                        n.control().push_back(
+                            {switching::ControlItem::Kind::Log, n.now(), sw, 0, false, line});
                     });
             },
             nb::sig("def set_logging(self, switch: int, on: bool, /) -> None"),

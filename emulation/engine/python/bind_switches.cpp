@@ -21,8 +21,9 @@ std::vector<double> profile(SwitchSet& set, Index<Switch> sw, Port port, std::st
         return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
     };
     std::vector<double> out;
-    for (const auto part : {Traversal::Part::Copy, Traversal::Part::Parse, Traversal::Part::Ingress,
-                            Traversal::Part::Egress, Traversal::Part::Deparse}) {
+    for (const auto part : {switching::Traversal::Part::Copy, switching::Traversal::Part::Parse,
+                            switching::Traversal::Part::Ingress, switching::Traversal::Part::Egress,
+                            switching::Traversal::Part::Deparse}) {
         const double start = seconds();
         for (std::uint64_t i = 0; i < count; ++i)
             s->run_to(part, set.pool().acquire(bytes.data(), bytes.size()), port);
@@ -93,7 +94,7 @@ void bind_switches(nb::module_& m) {
                 const SetLock lock(n);
                 auto& queue = n.control();
                 if (queue.empty()) return nb::none();
-                const ControlItem item = std::move(queue.front());
+                const switching::ControlItem item = std::move(queue.front());
                 queue.pop_front();
                 n.taken(item);
                 static const char* const kNames[] = {"packet_in", "port", "alarm", "digest", "idle", "log"};

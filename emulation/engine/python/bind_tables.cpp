@@ -11,7 +11,7 @@ nb::bytes from_limbs(const std::uint64_t* value, unsigned bits) {
     return to_bytes(out);
 }
 
-bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<tables::MatchValue>& out) {
+bool to_match(const load::TableSpec& spec, const nb::list& keys, std::vector<tables::MatchValue>& out) {
     if (keys.size() != spec.keys.size()) return false;
     out.resize(spec.keys.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -28,7 +28,7 @@ bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<tables::M
 bool to_parameters(const Program& program, int action, const nb::list& values,
                    std::vector<std::uint64_t>& out) {
     if (action < 0 || static_cast<std::size_t>(action) >= program.actions.size()) return false;
-    const Action& a = program.actions[static_cast<std::size_t>(action)];
+    const load::Action& a = program.actions[static_cast<std::size_t>(action)];
     if (values.size() != a.parameters.size()) return false;
     std::vector<std::uint64_t> value;
     for (std::size_t i = 0; i < a.parameters.size(); ++i) {
@@ -39,12 +39,12 @@ bool to_parameters(const Program& program, int action, const nb::list& values,
     return true;
 }
 
-nb::list match_of(const TableSpec& spec, const tables::EntrySpec& entry) {
+nb::list match_of(const load::TableSpec& spec, const tables::EntrySpec& entry) {
     nb::list keys;
     for (std::size_t i = 0; i < entry.match.size(); ++i) {
         const tables::MatchValue& m = entry.match[i];
-        const Key& k = spec.keys[i];
-        const bool own_extra = k.kind == MatchKind::Ternary || k.kind == MatchKind::Range;
+        const load::Key& k = spec.keys[i];
+        const bool own_extra = k.kind == load::MatchKind::Ternary || k.kind == load::MatchKind::Range;
         keys.append(nb::make_tuple(from_limbs(m.value.data(), k.bits),
                                    own_extra ? from_limbs(m.extra.data(), k.bits) : nb::bytes("", 0),
                                    m.prefix));
@@ -54,7 +54,7 @@ nb::list match_of(const TableSpec& spec, const tables::EntrySpec& entry) {
 
 namespace {
 
-Index<Action> to_action(int number) { return Index<Action>(static_cast<std::size_t>(number)); }
+Index<load::Action> to_action(int number) { return Index<load::Action>(static_cast<std::size_t>(number)); }
 
 // Convert the keys and return the status of apply(table, match). Return Invalid if a key is too wide, or if
 // their number is wrong.
@@ -86,9 +86,9 @@ nb::list parameters_of(const Program& program, const tables::EntrySpec& entry) {
     if (entry.target != tables::Target::Action) out.append(from_limbs(entry.parameters.data(), 64));
     if (!entry.action) return out;
     std::size_t at = 0;
-    for (const Parameter& p : program.actions[entry.action].parameters) {
+    for (const load::Parameter& p : program.actions[entry.action].parameters) {
         out.append(from_limbs(&entry.parameters[at], p.bits));
-        at += limbs(p.bits);
+        at += load::limbs(p.bits);
     }
     return out;
 }

@@ -6,23 +6,24 @@ namespace railyard::python {
 
 namespace {
 
-nb::list parameters_of(const Action& action, const std::vector<std::uint64_t>& values) {
+nb::list parameters_of(const load::Action& action, const std::vector<std::uint64_t>& values) {
     nb::list out;
     std::size_t at = 0;
-    for (const Parameter& p : action.parameters) {
+    for (const load::Parameter& p : action.parameters) {
         out.append(nb::make_tuple(p.name, from_limbs(values.data() + at, p.bits)));
-        at += limbs(p.bits);
+        at += load::limbs(p.bits);
     }
     return out;
 }
 
-void describe_lookup(nb::dict& d, const Program& program, const TableSpec& spec, const TraceStep& step) {
+void describe_lookup(nb::dict& d, const Program& program, const load::TableSpec& spec,
+                     const switching::TraceStep& step) {
     nb::list key;
     std::size_t at = 0;
-    for (const Key& k : spec.keys) {
+    for (const load::Key& k : spec.keys) {
         key.append(
             nb::make_tuple(k.name, kind_name(k.kind), k.bits, from_limbs(step.values.data() + at, k.bits)));
-        at += limbs(k.bits);
+        at += load::limbs(k.bits);
     }
     d["key"] = key;
     const tables::Table::Choice& choice = step.choice;
@@ -37,20 +38,22 @@ void describe_lookup(nb::dict& d, const Program& program, const TableSpec& spec,
 
 }  // namespace
 
-nb::list from_trace(const Program& program, const std::vector<TraceStep>& steps) {
+nb::list from_trace(const Program& program, const std::vector<switching::TraceStep>& steps) {
     static const char* const kKinds[] = {"state", "table", "condition", "statement"};
     nb::list out;
-    for (const TraceStep& step : steps) {
-        const Note& note = program.notes[step.note];
+    for (const switching::TraceStep& step : steps) {
+        const load::Note& note = program.notes[step.note];
         nb::dict d;
         d["kind"] = kKinds[static_cast<int>(note.kind)];
         d["name"] = note.name;
         d["file"] = note.file;
         d["line"] = note.line;
         d["text"] = note.text;
-        if (note.kind == Note::Kind::Condition || note.kind == Note::Kind::Table) d["outcome"] = step.outcome;
-        if (note.kind == Note::Kind::Table) describe_lookup(d, program, program.tables[note.table], step);
-        if (note.kind == Note::Kind::Statement) {
+        if (note.kind == load::Note::Kind::Condition || note.kind == load::Note::Kind::Table)
+            d["outcome"] = step.outcome;
+        if (note.kind == load::Note::Kind::Table)
+            describe_lookup(d, program, program.tables[note.table], step);
+        if (note.kind == load::Note::Kind::Statement) {
             d["target"] = note.target;
             d["value"] = step.values.empty() ? nb::object(nb::none())
                                              : nb::object(from_limbs(step.values.data(), note.bits));

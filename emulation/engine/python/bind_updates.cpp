@@ -19,20 +19,20 @@ using ParameterTuple = std::pair<std::uint32_t, unsigned>;
 using ActionTuple = std::tuple<std::uint32_t, std::size_t, std::vector<ParameterTuple>>;
 using TableTuple = std::tuple<std::uint32_t, std::size_t, std::vector<FieldTuple>, std::vector<ActionTuple>>;
 
-MatchKind kind_of(const std::string& name) {
-    if (name == "exact") return MatchKind::Exact;
-    if (name == "lpm") return MatchKind::Lpm;
-    if (name == "ternary") return MatchKind::Ternary;
-    if (name == "range") return MatchKind::Range;
-    if (name == "optional") return MatchKind::Optional;
+load::MatchKind kind_of(const std::string& name) {
+    if (name == "exact") return load::MatchKind::Exact;
+    if (name == "lpm") return load::MatchKind::Lpm;
+    if (name == "ternary") return load::MatchKind::Ternary;
+    if (name == "range") return load::MatchKind::Range;
+    if (name == "optional") return load::MatchKind::Optional;
     throw std::invalid_argument("match kind " + name +
                                 " is unknown; use exact, lpm, ternary, range or optional");
 }
 
 p4runtime::ActionLayout layout_of(const Program& program, const ActionTuple& given) {
     const auto& [id, handle, parameters] = given;
-    p4runtime::ActionLayout layout{id, Index<Action>(handle), {}};
-    const Action& action = program.actions.at(layout.action);
+    p4runtime::ActionLayout layout{id, Index<load::Action>(handle), {}};
+    const load::Action& action = program.actions.at(layout.action);
     const auto& own = action.parameters;
     if (own.size() != parameters.size())
         throw std::invalid_argument("action " + action.name + " has " + std::to_string(own.size()) +
@@ -44,15 +44,15 @@ p4runtime::ActionLayout layout_of(const Program& program, const ActionTuple& giv
 
 p4runtime::EntryLayout layout_of(const Program& program, const TableTuple& given) {
     const auto& [id, handle, fields, actions] = given;
-    const TableSpec& table = program.tables.at(handle);
+    const load::TableSpec& table = program.tables.at(handle);
     if (fields.size() != table.keys.size())
         throw std::invalid_argument("table " + table.name + " has " + std::to_string(table.keys.size()) +
                                     " match fields; the layout has " + std::to_string(fields.size()));
     p4runtime::EntryLayout layout{id, handle, false, {}, {}};
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto& [field_id, match, masked] = fields[i];
-        const MatchKind kind = kind_of(match);
-        layout.ordered |= kind != MatchKind::Exact && kind != MatchKind::Lpm;
+        const load::MatchKind kind = kind_of(match);
+        layout.ordered |= kind != load::MatchKind::Exact && kind != load::MatchKind::Lpm;
         layout.fields.push_back({field_id, kind, masked, table.keys[i].bits});
     }
     for (const ActionTuple& action : actions) layout.actions.push_back(layout_of(program, action));

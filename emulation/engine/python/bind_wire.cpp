@@ -36,7 +36,7 @@ bool is_true(const nb::object& value) {
 }
 
 wire::HostDriver::Attachment guest_of(const nb::object& host) {
-    std::shared_ptr<network::Application> application = application_of(host);
+    std::shared_ptr<hosts::Application> application = application_of(host);
     if (const auto agent = std::dynamic_pointer_cast<hosts::Participant>(application))
         return {std::move(application),
                 [agent] { return agent->failed() || (agent->finished() && agent->done()); }};
@@ -121,7 +121,7 @@ void bind_driver(nb::module_& m) {
         .def(
             "act",
             [](wire::HostDriver& driver, std::size_t index, const nb::object& output) {
-                driver.act(index, [&](network::Actions& actions) { to_answer(output, actions); });
+                driver.act(index, [&](hosts::Actions& actions) { to_answer(output, actions); });
             },
             nb::arg("index"), nb::arg("output"),
             nb::sig("def act(self, index: int, output: tuple[list[tuple[bytes, int]], int | None]) -> None"),

@@ -5,7 +5,7 @@
 #include <array>
 #include <unordered_map>
 
-namespace railyard {
+namespace railyard::switching {
 
 namespace {
 
@@ -139,4 +139,4 @@ std::uint64_t hash(HashAlgorithm algorithm, const std::uint8_t* data, std::size_
     return 0;
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace railyard {
+namespace railyard::switching {
 
 enum class HashAlgorithm : std::uint8_t {
     Crc8Custom,
@@ -24,4 +24,4 @@ enum class HashAlgorithm : std::uint8_t {
 std::optional<HashAlgorithm> hash_algorithm(const std::string& name);  // none: unknown name
 std::uint64_t hash(HashAlgorithm algorithm, const std::uint8_t* data, std::size_t length);
 
-}  // namespace railyard
+}  // namespace railyard::switching

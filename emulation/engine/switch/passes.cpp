@@ -3,7 +3,7 @@
 
 #include <ctime>
 
-namespace railyard {
+namespace railyard::switching {
 
 namespace {
 
@@ -51,4 +51,4 @@ double bench(SwitchSet& set, Index<Switch> switch_index, Port port, std::string_
     return seconds() - start;
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

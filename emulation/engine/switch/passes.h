@@ -10,7 +10,7 @@
 
 #include "switch/switch_set.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 // Pairs of egress port and bytes of the frames that leave.
 using Copies = std::vector<std::pair<Port, std::string>>;
@@ -23,4 +23,4 @@ using Copies = std::vector<std::pair<Port, std::string>>;
 [[nodiscard]] double bench(SwitchSet& set, Index<Switch> switch_index, Port port, std::string_view bytes,
                            std::uint64_t count, bool copy_only);
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -3,7 +3,7 @@
 
 #include "switch/switch.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 std::shared_ptr<ProgramShare> ProgramShares::of(const Program& program) {
     std::erase_if(known_, [](const Known& known) { return known.share.expired(); });
@@ -24,4 +24,4 @@ void ProgramShares::share_contents() {
     changed.clear();
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -10,7 +10,7 @@
 #include "switch/traversal.h"
 #include "tables/content.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 class Switch;
 
@@ -38,4 +38,4 @@ class ProgramShares {
     std::vector<Known> known_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

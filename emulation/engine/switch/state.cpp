@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace railyard {
+namespace railyard::switching {
 
 namespace {
 
@@ -45,7 +45,7 @@ void SwitchState::clear() {
 void SwitchState::load(std::shared_ptr<const Program> of, const std::vector<tables::TableLayout>& layouts,
                        const std::vector<std::shared_ptr<tables::TableContent>>& empty) {
     program = std::move(of);
-    for (const ProfileSpec& p : program->profiles)
+    for (const load::ProfileSpec& p : program->profiles)
         profiles.push_back(std::make_unique<tables::Profile>(*program, p));
     tables.reserve(program->tables.size());
     contents.resize(empty.size());
@@ -55,9 +55,9 @@ void SwitchState::load(std::shared_ptr<const Program> of, const std::vector<tabl
         content = empty[at];
         tables.emplace_back(layouts[at], content, spec.profile ? profiles[spec.profile.at()].get() : nullptr);
     }
-    for (const ArraySpec& c : program->counters) counters.emplace_back(c.size);
-    for (const ArraySpec& r : program->registers) registers.emplace_back(r.size * limbs(r.bits), 0);
-    for (const MeterSpec& m : program->meters) meters.emplace_back(m.size);
+    for (const load::ArraySpec& c : program->counters) counters.emplace_back(c.size);
+    for (const load::ArraySpec& r : program->registers) registers.emplace_back(r.size * limbs(r.bits), 0);
+    for (const load::MeterSpec& m : program->meters) meters.emplace_back(m.size);
     value_sets.resize(program->value_sets.size());
     ASSERT(tables.size() == contents.size());
 }
@@ -68,4 +68,4 @@ std::uint64_t SwitchState::random(std::uint64_t low, std::uint64_t high) {
     return low + static_cast<std::uint64_t>((split_mix(random_) * span) >> 64);
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -17,7 +17,13 @@
 #include "tables/profile.h"
 #include "tables/table.h"
 
-namespace railyard {
+namespace railyard::switching {
+
+using frames::Frame, frames::FrameHandle, frames::FramePool;
+using load::Calculation, load::Checksum, load::Field, load::FieldList, load::Header, load::Instruction,
+    load::Note, load::Op, load::ParserOp, load::ParserState, load::Piece, load::Place, load::Program,
+    load::Slot, load::Stack, load::StandardSlots, load::TableSpec, load::Transition, load::TransitionKey,
+    load::kDropPort, load::kNoSlot, load::kNowhere, load::limbs, load::low_mask;
 
 // A digest of generate_digest: its field list, and the values of the fields, each padded to whole bytes.
 struct Digest {
@@ -85,4 +91,4 @@ struct SwitchState {
     std::uint64_t random_ = 0;
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "switch/switch.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 Switch::Switch(std::string name, Port cpu_port, FramePool& pool, ProgramShares& shares)
     : cpu_port_(cpu_port), state_(std::move(name), pool), shares_(shares) {}
@@ -120,4 +120,4 @@ void Switch::run_to(Traversal::Part last, FrameHandle frame, Port ingress_port) 
     Lease(*this)->run_to(last, *frame, ingress_port);
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -14,7 +14,7 @@
 #include "switch/state.h"
 #include "switch/traversal.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 class Switch {
    public:
@@ -129,4 +129,4 @@ class Switch {
     ProgramShares& shares_;  // of the switch's partition; SwitchSet owns it
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

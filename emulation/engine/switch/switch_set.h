@@ -13,7 +13,7 @@
 #include "frames/frame.h"
 #include "switch/switch.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 // Notification for the control plane.
 struct ControlItem {
@@ -104,4 +104,4 @@ class SwitchSet {
     SharedMutex mutex_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

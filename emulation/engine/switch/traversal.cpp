@@ -9,7 +9,7 @@
 #include "switch/stages/parser.h"
 #include "switch/stages/pipeline.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 namespace {
 
@@ -231,7 +231,7 @@ void Traversal::egress_pass(FrameHandle&& frame, Port port, const QueueRecord& q
     }
     state_.slots[s.qid] = frame->priority().value() & low_mask(5);
     // v1model resets egress_spec: from here on, only egress can drop the frame.
-    state_.slots[s.egress_port] = port.value() & low_mask(kPortBits);
+    state_.slots[s.egress_port] = port.value() & low_mask(load::kPortBits);
     state_.slots[s.egress_spec] = 0;
     state_.slots[s.packet_length] = state_.length & low_mask(32);
     state_.requests = {};
@@ -251,4 +251,4 @@ void Traversal::egress_pass(FrameHandle&& frame, Port port, const QueueRecord& q
     out.push_back({port, std::move(frame)});
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

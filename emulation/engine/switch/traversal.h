@@ -10,7 +10,7 @@
 #include "frames/ring.h"
 #include "switch/stages/frame_state.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 struct Output {
     Port port;
@@ -74,9 +74,9 @@ class Traversal {
     void restore(std::uint64_t list);
 
     FrameState state_;
-    Ring<Waiting> waiting_;
+    frames::Ring<Waiting> waiting_;
     std::vector<std::uint64_t> preserved_;  // fields that a copy or further pass preserves
     std::vector<std::uint64_t> set_aside_;  // slots saved while copies are made
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -14,21 +14,21 @@ constexpr unsigned kDirectBits = 12;
 
 }  // namespace
 
-TableLayout::TableLayout(const Program& of, const TableSpec& given) : program(of), spec(given) {
+TableLayout::TableLayout(const load::Program& of, const load::TableSpec& given) : program(of), spec(given) {
     bool tcam = false;
     for (std::size_t i = 0; i < spec.keys.size(); ++i) {
-        const Key& part = spec.keys[i];
-        if (part.kind == MatchKind::Lpm) {
+        const load::Key& part = spec.keys[i];
+        if (part.kind == load::MatchKind::Lpm) {
             lpm_key = i;
             lpm_limb = key.size();
-        } else if (part.kind != MatchKind::Exact) {
+        } else if (part.kind != load::MatchKind::Exact) {
             tcam = true;
         }
         key_bits += part.bits;
-        for (unsigned k = 0; k < limbs(part.bits); ++k) {
+        for (unsigned k = 0; k < load::limbs(part.bits); ++k) {
             const unsigned n = std::min(64u, part.bits - 64 * k);
-            key.push_back(
-                {static_cast<Slot>(part.slot + k), n, part.mask.empty() ? low_mask(n) : part.mask[k]});
+            key.push_back({static_cast<load::Slot>(part.slot + k), n,
+                           part.mask.empty() ? load::low_mask(n) : part.mask[k]});
         }
     }
     if (tcam) shape = Shape::Tcam;
@@ -37,11 +37,11 @@ TableLayout::TableLayout(const Program& of, const TableSpec& given) : program(of
     instrumented = bool(spec.profile) || spec.counted || spec.ageing || bool(spec.meter);
     parameters_at = static_cast<std::uint32_t>(1 + key.size());
     stride = parameters_at + spec.parameter_limbs;
-    for (const Index<Action> action : spec.actions) then.push_back(continuation(action, true));
+    for (const Index<load::Action> action : spec.actions) then.push_back(continuation(action, true));
     then.push_back(continuation({}, true));
 }
 
-Continuation TableLayout::continuation(Index<Action> action, bool hit) const {
+Continuation TableLayout::continuation(Index<load::Action> action, bool hit) const {
     Continuation after;
     after.next = spec.next_default;
     const auto at = std::find(spec.actions.begin(), spec.actions.end(), action);
@@ -50,7 +50,7 @@ Continuation TableLayout::continuation(Index<Action> action, bool hit) const {
     else if (at != spec.actions.end())
         after.next = spec.next_by_action[static_cast<std::size_t>(at - spec.actions.begin())];
     if (action) {
-        const Action& a = program.actions[action];
+        const load::Action& a = program.actions[action];
         after.action = a.code;
         after.targets = a.targets.data();
         after.limbs = a.parameter_limbs;
@@ -63,7 +63,7 @@ TableContent::TableContent(const TableLayout& of) : layout(&of), exact(of.key.si
     set_default(of.spec.default_action, of.spec.default_parameters);
 }
 
-void TableContent::set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters) {
+void TableContent::set_default(Index<load::Action> action, const std::vector<std::uint64_t>& parameters) {
     default_action = action;
     default_parameters = parameters;
     default_then = layout->continuation(action, false);
@@ -82,9 +82,9 @@ EntryIndex TableContent::match_tcam(const std::uint64_t* key) const {
         const std::uint64_t* extra = &extras[entry.at() * layout->key.size()];
         std::size_t at = 0;
         bool hit = true;
-        for (const Key& k : layout->spec.keys) {
-            const unsigned n = limbs(k.bits);
-            if (k.kind == MatchKind::Range) {
+        for (const load::Key& k : layout->spec.keys) {
+            const unsigned n = load::limbs(k.bits);
+            if (k.kind == load::MatchKind::Range) {
                 // Compare with both ends: the most significant limb that differs decides.
                 int low = 0, high = 0;
                 for (unsigned i = n; i-- > 0;) {
@@ -105,7 +105,7 @@ EntryIndex TableContent::match_tcam(const std::uint64_t* key) const {
 }
 
 EntryIndex TableContent::match_prefix(const std::uint64_t* key) const {
-    std::array<std::uint64_t, kMaxKeyLimbs> prefix;
+    std::array<std::uint64_t, load::kMaxKeyLimbs> prefix;
     std::copy_n(key, layout->key.size(), prefix.begin());
     const std::size_t limb = layout->lpm_limb;
     ASSERT(std::is_sorted(levels.begin(), levels.end(),
@@ -118,7 +118,7 @@ EntryIndex TableContent::match_prefix(const std::uint64_t* key) const {
 }
 
 EntryIndex TableContent::search(const std::uint64_t* slots) const {
-    std::array<std::uint64_t, kMaxKeyLimbs> key;
+    std::array<std::uint64_t, load::kMaxKeyLimbs> key;
     std::size_t at = 0;
     for (const TableLayout::KeyLimb& limb : layout->key) key[at++] = slots[limb.slot] & limb.mask;
     switch (layout->shape) {
@@ -154,11 +154,11 @@ void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent
         if (count_ == kMostRuns) return;
         at += static_cast<unsigned>(std::countr_zero(differing >> at));
         const auto length = static_cast<unsigned>(std::countr_one(differing >> at));
-        runs_[count_++] = {at - placed, static_cast<std::uint32_t>(low_mask(length) << placed)};
+        runs_[count_++] = {at - placed, static_cast<std::uint32_t>(load::low_mask(length) << placed)};
         placed += length;
         at += length;
     }
-    constexpr std::size_t kLine = kLineBytes / sizeof(std::uint64_t);
+    constexpr std::size_t kLine = frames::kLineBytes / sizeof(std::uint64_t);
     const std::size_t words = kParametersAt + layout.spec.parameter_limbs;
     stride_ = static_cast<std::uint32_t>(words > kLine ? words : std::bit_ceil(words));
     rows_.assign(std::size_t{stride_} << bits, 0);

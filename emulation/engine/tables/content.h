@@ -20,8 +20,8 @@ namespace railyard::tables {
 // Continuation of a lookup: the action's parameters are copied to `targets`, then its code at `action` runs
 // (kNowhere: none), then the code at `next`, after the table.
 struct Continuation {
-    Place action = kNowhere, next = 0;
-    const Slot* targets = nullptr;
+    load::Place action = load::kNowhere, next = 0;
+    const load::Slot* targets = nullptr;
     unsigned limbs = 0;   // limbs of the parameters
     unsigned number = 0;  // index of the action in TableSpec::actions; their count for none
 
@@ -34,16 +34,16 @@ struct TableLayout {
     enum class Shape { Keyless, Direct, Exact, Lpm, Tcam };
     // A limb of the key: its slot, its width in bits, and the mask of matched bits.
     struct KeyLimb {
-        Slot slot;
+        load::Slot slot;
         unsigned bits;
         std::uint64_t mask;
     };
 
-    TableLayout(const Program& of, const TableSpec& given);
-    [[nodiscard]] Continuation continuation(Index<Action> action, bool hit) const;
+    TableLayout(const load::Program& of, const load::TableSpec& given);
+    [[nodiscard]] Continuation continuation(Index<load::Action> action, bool hit) const;
 
-    const Program& program;
-    const TableSpec& spec;
+    const load::Program& program;
+    const load::TableSpec& spec;
     Shape shape = Shape::Keyless;
     // True if a hit changes state (counter, meter, age) or goes through a profile.
     bool instrumented = false;
@@ -85,7 +85,8 @@ class PackedRows {
 
    private:
     static constexpr unsigned kMostRuns = 4;
-    std::vector<std::uint64_t, HugePageAllocator<std::uint64_t>> rows_;  // short rows cross no cache line
+    std::vector<std::uint64_t, frames::HugePageAllocator<std::uint64_t>>
+        rows_;  // short rows cross no cache line
     std::uint32_t stride_ = 0;
     unsigned count_ = 0;  // number of runs
     std::array<Run, kMostRuns> runs_{};
@@ -129,7 +130,7 @@ struct alignas(64) TableContent {
         packed.clear();
         prefixes.clear();
     }
-    void set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters);
+    void set_default(Index<load::Action> action, const std::vector<std::uint64_t>& parameters);
 
     bool operator==(const TableContent&) const = default;
     [[nodiscard]] std::uint64_t hash() const;
@@ -142,7 +143,7 @@ struct alignas(64) TableContent {
     PackedPrefixes prefixes;         // replaces `levels` in lookups unless empty
     std::size_t live = 0;            // number of entries
     std::vector<EntryIndex> direct;  // by key
-    Index<Action> default_action;
+    Index<load::Action> default_action;
     std::vector<std::uint64_t> default_parameters;
     Continuation default_then;
     KeyIndex exact;

@@ -8,11 +8,11 @@
 #include "index.h"
 #include "units.h"
 
-namespace railyard {
+namespace railyard::load {
 
 struct Action;
 
-}  // namespace railyard
+}  // namespace railyard::load
 
 namespace railyard::tables {
 
@@ -38,7 +38,7 @@ struct EntrySpec {
     std::vector<MatchValue> match;
     EntryPriority priority;
     Target target = Target::Action;
-    Index<Action> action;                   // none: default entry of a table without a default action
+    Index<load::Action> action;             // none: default entry of a table without a default action
     std::vector<std::uint64_t> parameters;  // limbs of the action's parameters; or the member's or group's id
 };
 

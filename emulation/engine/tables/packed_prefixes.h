@@ -56,7 +56,7 @@ class PackedPrefixes {
         return static_cast<std::size_t>(value * 0x9E3779B97F4A7C15ULL >> (64 - bits));
     }
 
-    std::vector<Pair, HugePageAllocator<Pair>> pairs_;  // in whole cache lines
+    std::vector<Pair, frames::HugePageAllocator<Pair>> pairs_;  // in whole cache lines
     std::size_t lengths_ = 0;
 };
 

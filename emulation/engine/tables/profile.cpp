@@ -12,12 +12,12 @@ constexpr std::int64_t kMostWeight = 1
 
 }  // namespace
 
-bool Profile::valid(Index<Action> action, const std::vector<std::uint64_t>& parameters) const {
+bool Profile::valid(Index<load::Action> action, const std::vector<std::uint64_t>& parameters) const {
     return std::find(spec_.actions.begin(), spec_.actions.end(), action) != spec_.actions.end() &&
            parameters.size() == program_.actions[action].parameter_limbs;
 }
 
-Status Profile::insert(std::int64_t id, Index<Action> action, std::vector<std::uint64_t> parameters) {
+Status Profile::insert(std::int64_t id, Index<load::Action> action, std::vector<std::uint64_t> parameters) {
     if (!valid(action, parameters)) return Status::Invalid;
     if (members_.contains(id)) return Status::AlreadyExists;
     if (members_.size() >= spec_.size) return Status::Exhausted;
@@ -29,7 +29,7 @@ Status Profile::insert(std::int64_t id, Index<Action> action, std::vector<std::u
     return Status::Ok;
 }
 
-Status Profile::modify(std::int64_t id, Index<Action> action, std::vector<std::uint64_t> parameters) {
+Status Profile::modify(std::int64_t id, Index<load::Action> action, std::vector<std::uint64_t> parameters) {
     if (!valid(action, parameters)) return Status::Invalid;
     const auto at = members_.find(id);
     if (at == members_.end()) return Status::NotFound;

@@ -15,7 +15,7 @@ namespace railyard::tables {
 class Profile {
    public:
     struct Member {
-        Index<Action> action;
+        Index<load::Action> action;
         std::vector<std::uint64_t> parameters;
         std::size_t handle = 0;  // smallest number free at insertion; orders the members of a group
         std::size_t users = 0;   // number of entries and groups that refer to it
@@ -35,10 +35,10 @@ class Profile {
     };
     using GroupMembers = std::vector<std::pair<std::int64_t, int>>;  // member, weight
 
-    Profile(const Program& program, const ProfileSpec& spec) : program_(program), spec_(spec) {}
+    Profile(const load::Program& program, const load::ProfileSpec& spec) : program_(program), spec_(spec) {}
 
-    Status insert(std::int64_t id, Index<Action> action, std::vector<std::uint64_t> parameters);
-    Status modify(std::int64_t id, Index<Action> action, std::vector<std::uint64_t> parameters);
+    Status insert(std::int64_t id, Index<load::Action> action, std::vector<std::uint64_t> parameters);
+    Status modify(std::int64_t id, Index<load::Action> action, std::vector<std::uint64_t> parameters);
     Status erase(std::int64_t id);
     Status set_group(std::int64_t id, const GroupMembers& members);
     Status erase_group(std::int64_t id);
@@ -56,7 +56,7 @@ class Profile {
         return target == Target::Member ? members_.contains(id) : groups_.contains(id);
     }
     void count_users(Target target, std::int64_t id, int by);
-    [[nodiscard]] const ProfileSpec& spec() const { return spec_; }
+    [[nodiscard]] const load::ProfileSpec& spec() const { return spec_; }
 
    private:
     struct Group {
@@ -64,10 +64,10 @@ class Profile {
         std::vector<const Member*> choices;  // sorted by handle, each repeated `weight` times
         std::size_t users = 0;
     };
-    [[nodiscard]] bool valid(Index<Action> action, const std::vector<std::uint64_t>& parameters) const;
+    [[nodiscard]] bool valid(Index<load::Action> action, const std::vector<std::uint64_t>& parameters) const;
 
-    const Program& program_;
-    const ProfileSpec& spec_;
+    const load::Program& program_;
+    const load::ProfileSpec& spec_;
     std::unordered_map<std::int64_t, Member> members_;
     std::unordered_map<std::int64_t, Group> groups_;
     std::vector<bool> handles_;

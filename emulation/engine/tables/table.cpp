@@ -10,7 +10,7 @@ namespace railyard::tables {
 namespace {
 
 std::vector<std::uint64_t> prefix_mask(unsigned bits, int prefix) {
-    std::vector<std::uint64_t> mask(limbs(bits), 0);
+    std::vector<std::uint64_t> mask(load::limbs(bits), 0);
     for (unsigned bit = bits - static_cast<unsigned>(prefix); bit < bits; ++bit)
         mask[bit / 64] |= 1ULL << (bit % 64);
     return mask;
@@ -63,23 +63,23 @@ bool Table::pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::
     if (match.size() != spec_.keys.size()) return false;
     std::size_t at = 0;
     for (std::size_t i = 0; i < match.size(); ++i) {
-        const Key& k = spec_.keys[i];
+        const load::Key& k = spec_.keys[i];
         const MatchValue& m = match[i];
-        const unsigned n = limbs(k.bits);
+        const unsigned n = load::limbs(k.bits);
         if (m.prefix < 0 || m.prefix > static_cast<int>(k.bits)) return false;
         // Bits below `from` are not matched.
-        const unsigned from = k.kind == MatchKind::Lpm ? k.bits - static_cast<unsigned>(m.prefix)
-                              : k.kind == MatchKind::Optional && m.prefix == 0 ? k.bits
-                                                                               : 0;
+        const unsigned from = k.kind == load::MatchKind::Lpm ? k.bits - static_cast<unsigned>(m.prefix)
+                              : k.kind == load::MatchKind::Optional && m.prefix == 0 ? k.bits
+                                                                                     : 0;
         for (unsigned limb = 0; limb < n; ++limb) {
-            const std::uint64_t top = limb + 1 == n ? low_mask(k.bits - 64 * limb) : ~0ULL;
+            const std::uint64_t top = limb + 1 == n ? load::low_mask(k.bits - 64 * limb) : ~0ULL;
             const std::uint64_t v = limb < m.value.size() ? m.value[limb] : 0;
             const std::uint64_t e = limb < m.extra.size() ? m.extra[limb] : 0;
             if ((v & ~top) != 0 || (e & ~top) != 0) return false;
-            const bool own_extra = k.kind == MatchKind::Ternary || k.kind == MatchKind::Range;
+            const bool own_extra = k.kind == load::MatchKind::Ternary || k.kind == load::MatchKind::Range;
             const unsigned below = from <= 64 * limb ? 0 : std::min(64u, from - 64 * limb);
-            extra[at] = own_extra ? e : top & ~low_mask(below);
-            key[at] = k.kind == MatchKind::Range ? v : v & extra[at];
+            extra[at] = own_extra ? e : top & ~load::low_mask(below);
+            key[at] = k.kind == load::MatchKind::Range ? v : v & extra[at];
             ++at;
         }
     }
@@ -87,7 +87,7 @@ bool Table::pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::
 }
 
 EntryIndex Table::find(const std::vector<MatchValue>& match, EntryPriority priority) const {
-    std::array<std::uint64_t, kMaxKeyLimbs> key, extra;
+    std::array<std::uint64_t, load::kMaxKeyLimbs> key, extra;
     if (layout_.shape == Shape::Keyless || !pack(match, key.data(), extra.data())) return {};
     return find(match, key.data(), extra.data(), priority);
 }
@@ -180,7 +180,7 @@ void Table::store(EntryIndex entry, const EntrySpec& spec) {
 }
 
 Status Table::insert(const EntrySpec& entry) {
-    std::array<std::uint64_t, kMaxKeyLimbs> key, extra;
+    std::array<std::uint64_t, load::kMaxKeyLimbs> key, extra;
     if (layout_.shape == Shape::Keyless || !valid(entry) || !pack(entry.match, key.data(), extra.data()))
         return Status::Invalid;
     if (find(entry.match, key.data(), extra.data(), entry.priority)) return Status::AlreadyExists;
@@ -246,7 +246,7 @@ Status Table::erase(const std::vector<MatchValue>& match, EntryPriority priority
     return Status::Ok;
 }
 
-Status Table::set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters) {
+Status Table::set_default(Index<load::Action> action, const std::vector<std::uint64_t>& parameters) {
     EntrySpec entry;
     entry.action = action;
     entry.parameters = parameters;

@@ -33,7 +33,7 @@ class Table {
     // Result of a lookup in the terms of the control plane. No entry: the default action runs.
     struct Choice {
         std::optional<EntrySpec> entry;
-        Index<Action>
+        Index<load::Action>
             action;  // action that runs, of the entry or of its action profile member; none: no action
         std::vector<std::uint64_t> parameters;
         Count count;  // the entry's counter before this frame
@@ -44,7 +44,7 @@ class Table {
     Status insert(const EntrySpec& entry);
     Status modify(const EntrySpec& entry);
     Status erase(const std::vector<MatchValue>& match, EntryPriority priority);
-    Status set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters);
+    Status set_default(Index<load::Action> action, const std::vector<std::uint64_t>& parameters);
     void reset_default();
 
     [[nodiscard]] std::optional<EntrySpec> get(const std::vector<MatchValue>& match,
@@ -52,7 +52,7 @@ class Table {
     [[nodiscard]] std::vector<EntrySpec> entries() const;
     [[nodiscard]] EntrySpec default_entry() const;
     [[nodiscard]] std::size_t size() const { return content_->live; }
-    [[nodiscard]] const TableSpec& spec() const { return spec_; }
+    [[nodiscard]] const load::TableSpec& spec() const { return spec_; }
     // True if entries may not change. Tables with initial entries are constant unless the p4info says
     // otherwise.
     [[nodiscard]] bool constant() const { return constant_; }
@@ -118,8 +118,8 @@ class Table {
     std::shared_ptr<TableContent>& content_;
     bool changed_ = false;  // since the last call of share()
 
-    const Program& program_;
-    const TableSpec& spec_;
+    const load::Program& program_;
+    const load::TableSpec& spec_;
     Profile* profile_;
     // Targets of the entries in the profile; filled by lookups, emptied by changes of the table.
     std::vector<Profile::Reference> resolved_;
@@ -131,7 +131,7 @@ class Table {
     std::vector<EntryPriority> priorities_;
     std::vector<bool> used_;  // false: in free_
     std::vector<Target> targets_;
-    std::vector<Index<Action>> actions_;
+    std::vector<Index<load::Action>> actions_;
     std::vector<Meter> meters_;
     std::vector<Age> ages_;
     std::vector<EntryIndex> free_;

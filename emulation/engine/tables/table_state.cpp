@@ -33,16 +33,16 @@ EntrySpec Table::read(EntryIndex entry) const {
     spec.parameters.assign(
         params, params + (profile_ != nullptr ? 1 : program_.actions[spec.action].parameter_limbs));
     std::size_t at = 0;
-    for (const Key& k : spec_.keys) {
+    for (const load::Key& k : spec_.keys) {
         MatchValue m;
-        const auto n = static_cast<std::ptrdiff_t>(limbs(k.bits));
+        const auto n = static_cast<std::ptrdiff_t>(load::limbs(k.bits));
         m.value.assign(key + at, key + at + n);
         if (layout_.shape == Shape::Tcam) {
             const std::uint64_t* const extra = content.extras.data() + e * layout_.key.size() + at;
             m.extra.assign(extra, extra + n);
         }
-        if (k.kind == MatchKind::Lpm) m.prefix = prefixes_[e];
-        if (k.kind == MatchKind::Optional)
+        if (k.kind == load::MatchKind::Lpm) m.prefix = prefixes_[e];
+        if (k.kind == load::MatchKind::Optional)
             m.prefix = std::any_of(m.extra.begin(), m.extra.end(), [](auto v) { return v != 0; });
         at += static_cast<std::size_t>(n);
         spec.match.push_back(std::move(m));

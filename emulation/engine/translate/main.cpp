@@ -17,9 +17,9 @@ int main(int count, char** words) {
         std::ifstream in(words[1], std::ios::binary);
         if (!in) throw std::runtime_error("cannot be read");
         const std::string json{std::istreambuf_iterator<char>(in), {}};
-        const auto program = railyard::Program::load(json);
+        const auto program = railyard::load::Program::load(json);
         std::ofstream(words[2], std::ios::binary)
-            << railyard::translate::Translator(*program).file(railyard::fingerprint(json));
+            << railyard::translate::Translator(*program).file(railyard::load::fingerprint(json));
     } catch (const std::exception& error) {
         std::cerr << words[1] << ": " << error.what() << '\n';
         return 1;

@@ -41,7 +41,7 @@ void Translator::extract(const Header& h, std::string& out) const {
         for (const FieldPart& part : h.read) {
             if (part.word != at) {
                 at = part.word;
-                out += "        word = load_word(bytes + " + std::to_string(8 * at) + ");\n";
+                out += "        word = frames::load_word(bytes + " + std::to_string(8 * at) + ");\n";
             }
             out += "        " + v(part.slot) + (part.joins ? " |= " : " = ") + "std::rotr(word & " +
                    number(part.mask) + ", " + std::to_string(part.rotation) + ");\n";
@@ -97,11 +97,11 @@ void Translator::overlay(const Header& h, std::string& out) const {
     for (auto part = h.written.begin(); part != h.written.end();) {
         const std::size_t at = part->word;
         const std::string word = "to + " + std::to_string(8 * at);
-        out += "            word = load_word(" + word + ");\n";
+        out += "            word = frames::load_word(" + word + ");\n";
         for (; part != h.written.end() && part->word == at; ++part)
             out += "            word = (word & " + number(~part->mask) + ") | (std::rotl(" + v(part->slot) +
                    ", " + std::to_string(part->rotation) + ") & " + number(part->mask) + ");\n";
-        out += "            store_word(" + word + ", word);\n";
+        out += "            frames::store_word(" + word + ", word);\n";
     }
 }
 
@@ -142,7 +142,7 @@ std::string Translator::deparser() const {
 
 std::string Translator::file(std::uint64_t fingerprint) {
     // Give each program its own namespace, since the build compiles all of them together.
-    const std::string name_space = "railyard::program_" + std::to_string(fingerprint);
+    const std::string name_space = "railyard::switching::program_" + std::to_string(fingerprint);
     std::string out = "// Written by the engine's build, from the compiled program " + p_.name +
                       ".\n#include \"switch/stages/translated.h\"\n\nnamespace " + name_space +
                       " {\n\nnamespace {\n\nstruct Translated : TranslatedProgram {\n";
@@ -156,7 +156,7 @@ std::string Translator::file(std::uint64_t fingerprint) {
     pointers += function("ingress", pipeline(p_.ingress), false);
     pointers += function("egress", pipeline(p_.egress), false);
     pointers += function("deparse", deparser(), true);
-    return out + "};\n\nconst TranslationEntry kEntry(" + number(fingerprint) + ", Translation{" +
+    return out + "};\n\nconst load::TranslationEntry kEntry(" + number(fingerprint) + ", load::Translation{" +
            pointers.substr(2) + "});\n\n}  // namespace\n\n}  // namespace " + name_space + "\n";
 }
 

@@ -12,6 +12,12 @@
 
 namespace railyard::translate {
 
+using load::Action, load::FieldPart, load::Header, load::Instruction, load::Key, load::MatchKind, load::Op,
+    load::ParserOp, load::ParserState, load::Place, load::Program, load::Slot, load::TableSpec,
+    load::Transition, load::TransitionKey;
+using load::jumps, load::kMaxKeyLimbs, load::kNoSlot, load::kNowhere, load::kTemporaries, load::low_mask,
+    load::of_one_limb;
+
 class Translator {
    public:
     explicit Translator(const Program& program) : p_(program) {}

@@ -10,7 +10,7 @@ constexpr std::size_t kMostControlBytes = 16 << 20;
 
 }  // namespace
 
-void ControlEvents::report(ControlItem item) {
+void ControlEvents::report(switching::ControlItem item) {
     const std::size_t bytes = item.frame.size();
     if (queue_.size() < kMostControl && bytes_ + bytes <= kMostControlBytes) {
         bytes_ += bytes;
@@ -22,11 +22,12 @@ void ControlEvents::report(ControlItem item) {
         messages_.say("warning",
                       lost.switch_name + ": the queue of events is full; packet-ins and digests are lost");
     any_lost_ = true;
-    ++(item.kind == ControlItem::Kind::Digest ? lost.digests : lost.packet_ins);
+    ++(item.kind == switching::ControlItem::Kind::Digest ? lost.digests : lost.packet_ins);
 }
 
-void ControlEvents::taken(const ControlItem& item) {
-    if (item.kind == ControlItem::Kind::Digest || item.kind == ControlItem::Kind::PacketIn)
+void ControlEvents::taken(const switching::ControlItem& item) {
+    if (item.kind == switching::ControlItem::Kind::Digest ||
+        item.kind == switching::ControlItem::Kind::PacketIn)
         bytes_ -= item.frame.size();
     if (!queue_.empty() || !any_lost_) return;
     any_lost_ = false;

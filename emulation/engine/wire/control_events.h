@@ -16,13 +16,14 @@ namespace railyard::wire {
 
 class ControlEvents {
    public:
-    ControlEvents(std::deque<ControlItem>& queue, Messages& messages) : queue_(queue), messages_(messages) {}
+    ControlEvents(std::deque<switching::ControlItem>& queue, Messages& messages)
+        : queue_(queue), messages_(messages) {}
 
     void add_switch(std::string name) { lost_.push_back({.switch_name = std::move(name)}); }
     // Queue an event of a switch, or count it as lost if the queue is full.
-    void report(ControlItem item);
+    void report(switching::ControlItem item);
     // Note that the control plane has taken an event; once the queue is empty, tell the user of lost events.
-    void taken(const ControlItem& item);
+    void taken(const switching::ControlItem& item);
     // Remove all events.
     void clear();
 
@@ -33,9 +34,9 @@ class ControlEvents {
         std::uint64_t packet_ins = 0, digests = 0;
     };
 
-    std::deque<ControlItem>& queue_;
+    std::deque<switching::ControlItem>& queue_;
     Messages& messages_;
-    List<Switch, Lost> lost_;
+    List<switching::Switch, Lost> lost_;
     bool any_lost_ = false;
     std::size_t bytes_ = 0;  // of waiting packet-ins and digests
 };

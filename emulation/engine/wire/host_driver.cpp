@@ -44,7 +44,7 @@ std::pair<std::string, unsigned> interface_of(int fd) {
 }
 
 // Return true for data frames: those on all VLs but 2 and 3. The VL is in the first two bytes of the LPH.
-bool is_data(const Frame& frame) {
+bool is_data(const frames::Frame& frame) {
     return frame.length > ETH_HLEN + 2 &&
            ((frame.data()[ETH_HLEN] & 1) != 0 || (frame.data()[ETH_HLEN + 1] & 0xC0) != 0x40);
 }
@@ -160,16 +160,16 @@ void HostDriver::reroute(std::size_t index, const hosts::Routes& routes) {
     auto* const participant = dynamic_cast<hosts::Participant*>(host.attachment.application.get());
     if (participant == nullptr) return;
     at_ = index;
-    consult(host, kNoTime, [&](network::Application&, Time now, network::Actions& actions) {
+    consult(host, kNoTime, [&](hosts::Application&, Time now, hosts::Actions& actions) {
         participant->on_reroute(routes, now, actions);
     });
     next_[index] = {};
 }
 
-void HostDriver::act(std::size_t index, const std::function<void(network::Actions&)>& fill) {
+void HostDriver::act(std::size_t index, const std::function<void(hosts::Actions&)>& fill) {
     at_ = index;
     consult(*hosts_[index], kNoTime,
-            [&](network::Application&, Time, network::Actions& actions) { fill(actions); });
+            [&](hosts::Application&, Time, hosts::Actions& actions) { fill(actions); });
     next_[index] = {};
 }
 
@@ -182,11 +182,11 @@ void HostDriver::stop() {
 // which the event may have happened.
 template <typename Event>
 void HostDriver::consult(Host& host, Nanoseconds since, const Event& event) {
-    network::Actions actions(pool_, std::move(room_));
+    hosts::Actions actions(pool_, std::move(room_));
     host.consulted = true;
     event(*host.attachment.application, clock_.picoseconds(clock_nanoseconds()), actions);
     const Nanoseconds now = clock_nanoseconds();
-    for (network::Actions::Departure& departure : actions.departures)
+    for (hosts::Actions::Departure& departure : actions.departures)
         host.pacer.add(std::move(departure.frame), departure.vl, now, std::min(since, now));
     host.deadline = actions.deadline ? clock_.nanoseconds(*actions.deadline) : kNoTime;
     if (note_ > Nanoseconds(0)) host.note_at = host.noted + note_;
@@ -203,13 +203,13 @@ void HostDriver::receive() {
         ++counts_.receives;
         ReceiveRing::Received received{};
         for (std::size_t i = 0; i < kReceivedAtOnce && host.ring->peek(received); ++i) {
-            FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
+            frames::FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
             host.ring->release();
             arrivals_.push_back({index, std::move(frame)});
         }
     }
     arrived_.clear();
-    for (unsigned stage = 0; stage < network::Application::kStages; ++stage)
+    for (unsigned stage = 0; stage < hosts::Application::kStages; ++stage)
         for (const Arrival& arrival : arrivals_)
             hosts_[arrival.host]->attachment.application->prefetch(*arrival.frame, stage);
     for (Arrival& arrival : arrivals_) {
@@ -220,10 +220,10 @@ void HostDriver::receive() {
     arrivals_.clear();
 }
 
-void HostDriver::receive(Host& host, FrameHandle frame) {
+void HostDriver::receive(Host& host, frames::FrameHandle frame) {
     const bool data = is_data(*frame);
     const Bytes length = frame->size();
-    consult(host, since_, [&](network::Application& application, Time now, network::Actions& actions) {
+    consult(host, since_, [&](hosts::Application& application, Time now, hosts::Actions& actions) {
         if (data) {
             if (host.bins.empty() || host.bins.back().first != now / bin_)
                 host.bins.emplace_back(now / bin_, Bytes());
@@ -308,13 +308,13 @@ void HostDriver::serve(std::size_t index, Nanoseconds now, Turn& turn) {
     if (now >= host.begins) {
         host.begins = kNoTime;
         listen(index, true);
-        consult(host, now, [](network::Application& application, Time time, network::Actions& actions) {
+        consult(host, now, [](hosts::Application& application, Time time, hosts::Actions& actions) {
             application.start(time, actions);
         });
     }
     if (now >= host.deadline) {
         ++counts_.timers;
-        consult(host, now, [](network::Application& application, Time time, network::Actions& actions) {
+        consult(host, now, [](hosts::Application& application, Time time, hosts::Actions& actions) {
             application.on_timer(time, actions);
         });
     }

@@ -17,7 +17,7 @@
 
 #include "frames/frame.h"
 #include "hosts/agent.h"
-#include "network/links/application.h"
+#include "hosts/application.h"
 #include "wire/descriptor.h"
 #include "wire/pacer.h"
 #include "wire/receive_ring.h"
@@ -54,7 +54,7 @@ class HostDriver {
 
     // An application, and a function that returns whether it has ended, called after its events.
     struct Attachment {
-        std::shared_ptr<network::Application> application;
+        std::shared_ptr<hosts::Application> application;
         std::function<bool()> ended;
     };
     // Add a host with a bound raw socket, which the caller keeps open; return its index. Arrived bytes of
@@ -75,7 +75,7 @@ class HostDriver {
     // Tell a host of changed routes.
     void reroute(std::size_t index, const hosts::Routes& routes);
     // Carry out the actions that `fill` adds for a host: its agent acts without a frame or deadline.
-    void act(std::size_t index, const std::function<void(network::Actions&)>& fill);
+    void act(std::size_t index, const std::function<void(hosts::Actions&)>& fill);
     // Let wait() return whenever a descriptor is readable; serve() then reports the descriptor.
     void watch(int fd);
 
@@ -113,13 +113,13 @@ class HostDriver {
     };
     struct Arrival {
         std::size_t host;
-        FrameHandle frame;
+        frames::FrameHandle frame;
     };
 
     template <typename Event>
     void consult(Host& host, Nanoseconds since, const Event& event);
     void receive();
-    void receive(Host& host, FrameHandle frame);
+    void receive(Host& host, frames::FrameHandle frame);
     [[nodiscard]] Nanoseconds resting(Nanoseconds now) const;
     void look();
     bool wait_for_events(Nanoseconds nanoseconds);
@@ -130,8 +130,8 @@ class HostDriver {
     Time bin_;
     Nanoseconds note_;
     DilatedClock clock_;
-    FramePool pool_;
-    std::vector<network::Actions::Departure> room_;
+    frames::FramePool pool_;
+    std::vector<hosts::Actions::Departure> room_;
     std::vector<std::unique_ptr<Host>> hosts_;
     std::vector<std::future<void>> opening_;  // rings being opened
     std::vector<Nanoseconds> next_;           // by host, time of its next event; 0: now

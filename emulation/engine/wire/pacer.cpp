@@ -25,7 +25,7 @@ bool is_response(Vl vl) { return vl == Vl(2) || vl == Vl(3); }
 
 }  // namespace
 
-void Pacer::add(FrameHandle frame, Vl vl, Nanoseconds now, Nanoseconds since) {
+void Pacer::add(frames::FrameHandle frame, Vl vl, Nanoseconds now, Nanoseconds since) {
     Nanoseconds lag{};
     if (!waits()) {
         lag = std::max(Nanoseconds(0), now - std::max(slot(), since));
@@ -50,7 +50,7 @@ Nanoseconds Pacer::due() const { return waits() ? std::max(slot(), again_) : kNo
 
 Nanoseconds Pacer::wake(Nanoseconds rest) const {
     if (!waits()) return kNoTime;
-    const Frame& first = *(responses_.empty() ? data_[0] : responses_[0]).frame;
+    const frames::Frame& first = *(responses_.empty() ? data_[0] : responses_[0]).frame;
     // Round to powers of two, so that the times of hosts with frames of other sizes coincide, too.
     const auto part = static_cast<std::uint64_t>(slot_length(first) / kGrains);
     const auto grain = std::max(rest, Nanoseconds(std::max<std::uint64_t>(1, std::bit_floor(part))));
@@ -83,7 +83,7 @@ void Pacer::send(int fd, Nanoseconds now) {
         double slot = slot_;
         std::size_t count = 0;
         for (; count < most && static_cast<std::int64_t>(slot) <= now.count(); ++count) {  // as due() rounds
-            Frame& frame = *at(count).frame;
+            frames::Frame& frame = *at(count).frame;
             pieces[count][0] = {frame.data(), frame.stored};
             const bool whole = frame.stored == frame.length;
             // sendmmsg() only reads, but an iovec has no pointer to const.

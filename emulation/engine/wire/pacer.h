@@ -32,7 +32,7 @@ class Pacer {
     // Queue a frame. Frames of VLs 2 and 3, the responses, overtake all others. `since`: time of the event
     // that caused the frame; a frame that finds an empty queue is late by the time since this event or its
     // slot.
-    void add(FrameHandle frame, Vl vl, Nanoseconds now, Nanoseconds since);
+    void add(frames::FrameHandle frame, Vl vl, Nanoseconds now, Nanoseconds since);
     // Drop all frames.
     void clear(Nanoseconds now);
     // Return the time at which the first frame may leave; kNoTime if no frame waits.
@@ -55,7 +55,7 @@ class Pacer {
 
    private:
     struct Waiting {
-        FrameHandle frame;
+        frames::FrameHandle frame;
         Nanoseconds since{}, lag{};  // time of add(), and lateness before it
     };
 
@@ -65,13 +65,13 @@ class Pacer {
     Waiting& at(std::size_t place) {
         return place < responses_.size() ? responses_[place] : data_[place - responses_.size()];
     }
-    [[nodiscard]] double slot_length(const Frame& frame) const {
+    [[nodiscard]] double slot_length(const frames::Frame& frame) const {
         return static_cast<double>(frame.length) * ns_per_byte_;
     }
     void sent(std::size_t count, Nanoseconds now);
 
     double ns_per_byte_;
-    Ring<Waiting> responses_, data_;
+    frames::Ring<Waiting> responses_, data_;
     double slot_ = 0;        // earliest time at which the next frame may leave
     Nanoseconds begun_{-1};  // time since which frames wait; -1: no frame waits
     Nanoseconds again_{};    // earliest time to send again after a refusal

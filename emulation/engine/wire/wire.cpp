@@ -41,7 +41,7 @@ Time Wire::now() const { return (clock_nanoseconds() - zero_).count() * kNanosec
 Index<Switch> Wire::add_switch(const std::string& name, Port cpu_port) {
     ports_.add_switch();
     control_events_.add_switch(name);
-    const Index<Switch> index = SwitchSet::add_switch(name, cpu_port);
+    const Index<Switch> index = switching::SwitchSet::add_switch(name, cpu_port);
     if (settings.log_programs)
         switch_at(index).set_log(
             [this, name](const std::string& text) { messages_.say("info", name + ": " + text); });
@@ -62,8 +62,12 @@ void Wire::start() {
     control_events_.clear();  // at the start, report only ports that are down
     for (const auto& port : ports_)
         if (!port->up)
-            control_.push_back(
-                {ControlItem::Kind::Port, now_, port->switch_index, port->number.value(), false, {}});
+            control_.push_back({switching::ControlItem::Kind::Port,
+                                now_,
+                                port->switch_index,
+                                port->number.value(),
+                                false,
+                                {}});
     if (!control_.empty()) signal_event(events_.number());
     for (const auto& [fd, token] :
          {std::pair(wake_.number(), kWakeToken), std::pair(links_->fd(), kLinksToken),
@@ -140,13 +144,13 @@ void Wire::receive(WirePort& port) {
         port.stats.received_bytes += Bytes(received.length);
         if (port.in) port.in->write(received.frame);
         if (settings.dump_bytes > 0) dump("in", port, received.frame);
-        FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
+        frames::FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
         socket.release();
         run_frame(std::move(frame), port.switch_index, port.number);
     }
 }
 
-void Wire::run_frame(FrameHandle frame, Index<Switch> switch_index, Port port) {
+void Wire::run_frame(frames::FrameHandle frame, Index<Switch> switch_index, Port port) {
     Switch& sw = *switches_[switch_index];
     const bool queued = sw.reads_queue();
     out_.clear();
@@ -158,7 +162,7 @@ void Wire::run_frame(FrameHandle frame, Index<Switch> switch_index, Port port) {
         if (const Index<WirePort> index = ports_.find(switch_index, port)) ports_[index].stats.failed += 1;
         messages_.failed(sw.name(), error, now_);
     }
-    for (Output& o : out_) forward(std::move(o.frame), switch_index, o.port);
+    for (switching::Output& o : out_) forward(std::move(o.frame), switch_index, o.port);
     out_.clear();
     if (!sw.digests().empty()) collect(switch_index);
     if (queued) flush_all();  // otherwise later frames of the burst would find this frame in the queue
@@ -176,18 +180,18 @@ void Wire::checkpoint() {
 }
 
 void Wire::collect(Index<Switch> switch_index) {
-    std::vector<Digest>& digests = switches_[switch_index]->digests();
-    for (Digest& digest : digests)
-        control_events_.report({ControlItem::Kind::Digest, now_, switch_index,
+    std::vector<switching::Digest>& digests = switches_[switch_index]->digests();
+    for (switching::Digest& digest : digests)
+        control_events_.report({switching::ControlItem::Kind::Digest, now_, switch_index,
                                 static_cast<std::int64_t>(digest.list.at()), false,
                                 std::move(digest.fields)});
     digests.clear();
 }
 
-void Wire::forward(FrameHandle frame, Index<Switch> switch_index, Port number) {
+void Wire::forward(frames::FrameHandle frame, Index<Switch> switch_index, Port number) {
     if (number == switches_[switch_index]->cpu_port()) {
-        control_events_.report(
-            {ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
+        control_events_.report({switching::ControlItem::Kind::PacketIn, now_, switch_index, 0, false,
+                                std::string(frame->view())});
         return;
     }
     const Index<WirePort> index = ports_.find(switch_index, number);
@@ -245,8 +249,12 @@ void Wire::look_for_aged() {
         Switch& sw = switch_at(index);
         for (std::size_t t = 0; t < sw.table_count(); ++t)
             if (sw.table_due(t, now_))
-                control_.push_back(
-                    {ControlItem::Kind::Idle, now_, index, static_cast<std::int64_t>(t), false, {}});
+                control_.push_back({switching::ControlItem::Kind::Idle,
+                                    now_,
+                                    index,
+                                    static_cast<std::int64_t>(t),
+                                    false,
+                                    {}});
         const Time soonest = sw.next_ageing();
         if (soonest >= Time()) next_ageing_ = std::min(next_ageing_, std::max(soonest, now_ + kAgeingPeriod));
     }
@@ -283,7 +291,8 @@ void Wire::set_up(WirePort& port, bool up) {
     if (port.up == up) return;
     port.up = up;
     if (!up) port.drop_frames();
-    control_.push_back({ControlItem::Kind::Port, now_, port.switch_index, port.number.value(), up, {}});
+    control_.push_back(
+        {switching::ControlItem::Kind::Port, now_, port.switch_index, port.number.value(), up, {}});
 }
 
 void Wire::set_rate(Index<Switch> switch_index, Port port, double bits_per_second) {

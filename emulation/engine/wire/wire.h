@@ -52,7 +52,7 @@ struct WireSettings {
     }
 };
 
-class Wire : public SwitchSet {
+class Wire : public switching::SwitchSet {
    public:
     static constexpr Port kNoPort{0xffffffff};  // CPU port of a switch without a CPU port
 
@@ -63,7 +63,7 @@ class Wire : public SwitchSet {
     [[nodiscard]] Time now() const override;
     void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
     void watch_ageing(Index<Switch> switch_index) override;
-    void taken(const ControlItem& item) override { control_events_.taken(item); }
+    void taken(const switching::ControlItem& item) override { control_events_.taken(item); }
 
     WireSettings settings;
 
@@ -94,11 +94,11 @@ class Wire : public SwitchSet {
     void on_links();
     void set_up(WirePort& port, bool up);
     void receive(WirePort& port);
-    void run_frame(FrameHandle frame, Index<Switch> switch_index, Port port);
-    void forward(FrameHandle frame, Index<Switch> switch_index, Port number);
-    void enqueue(WirePort& port, FrameHandle frame);
+    void run_frame(frames::FrameHandle frame, Index<Switch> switch_index, Port port);
+    void forward(frames::FrameHandle frame, Index<Switch> switch_index, Port number);
+    void enqueue(WirePort& port, frames::FrameHandle frame);
     void dequeue(WirePort& port, std::size_t most);
-    void egress(WirePort& port, FrameHandle frame, std::uint32_t depth);
+    void egress(WirePort& port, frames::FrameHandle frame, std::uint32_t depth);
     void make_dirty(WirePort& port);
     void flush(WirePort& port);
     void flush_all();
@@ -124,7 +124,7 @@ class Wire : public SwitchSet {
     Nanoseconds flush_began_{};
     unsigned checkpoints_ = 0;   // checkpoints of the current frame so far
     Nanoseconds frame_began_{};  // processor time at the current frame's first checkpoint
-    Outputs out_, egress_out_;
+    switching::Outputs out_, egress_out_;
     std::optional<LinkWatch> links_;  // since start()
     Descriptor events_, wake_, epoll_;
     SlotTimer slots_;

@@ -21,7 +21,7 @@ constexpr Nanoseconds kMostFlush = std::chrono::milliseconds(5);
 
 }  // namespace
 
-void Wire::enqueue(WirePort& port, FrameHandle frame) {
+void Wire::enqueue(WirePort& port, frames::FrameHandle frame) {
     if (frame->priority().value() >= settings.queues) {
         port.stats.refused_odd += 1;
         return;
@@ -53,7 +53,7 @@ void Wire::dequeue(WirePort& port, std::size_t most) {
         auto& queue = port.queues[q];
         while (!queue.empty() && port.ready.size() < most) {
             if (queue.front()->pending && (!port.ready.empty() || egress_left_ == 0)) return;
-            FrameHandle frame = queue.pop_front();
+            frames::FrameHandle frame = queue.pop_front();
             if (frame->pending) {
                 --egress_left_;
                 egress(port, std::move(frame), static_cast<std::uint32_t>(queue.size()));
@@ -62,18 +62,18 @@ void Wire::dequeue(WirePort& port, std::size_t most) {
     }
 }
 
-void Wire::egress(WirePort& port, FrameHandle frame, std::uint32_t depth) {
+void Wire::egress(WirePort& port, frames::FrameHandle frame, std::uint32_t depth) {
     Switch& sw = *switches_[port.switch_index];
     egress_out_.clear();
     checkpoints_ = 0;
     try {
-        const QueueRecord record{frame->phv->enqueued, now_, frame->phv->enqueue_depth, depth};
+        const switching::QueueRecord record{frame->phv->enqueued, now_, frame->phv->enqueue_depth, depth};
         sw.egress(std::move(frame), port.number, record, now_, egress_out_);
     } catch (const std::exception& error) {
         port.stats.failed += 1;
         messages_.failed(sw.name(), error, now_);
     }
-    for (Output& o : egress_out_) {
+    for (switching::Output& o : egress_out_) {
         if (o.port == port.number && !o.frame->pending) port.ready.push_back(std::move(o.frame));
         else forward(std::move(o.frame), port.switch_index, o.port);
     }
@@ -109,7 +109,7 @@ void Wire::flush(WirePort& port) {
         const std::size_t count = std::min(port.ready.size(), most);
         if (count == 0) return;
         for (std::size_t i = 0; i < count; ++i) {
-            Frame* const frame = port.ready[i].get();
+            frames::Frame* const frame = port.ready[i].get();
             pieces[i] = {frame->data(), frame->length};
             messages[i] = {};
             messages[i].msg_hdr.msg_iov = &pieces[i];
@@ -123,7 +123,7 @@ void Wire::flush(WirePort& port) {
         if (errno == EINTR) continue;
         if (errno == EAGAIN) return ports_.block(port, true);
         // The error concerns the first frame.
-        const FrameHandle frame = port.ready.pop_front();
+        const frames::FrameHandle frame = port.ready.pop_front();
         if (errno == EMSGSIZE) too_long(port, frame->length);
         else if (errno == ENOBUFS) port.stats.refused_full += 1;
         else if (errno == ENETDOWN || errno == ENXIO) port.stats.refused_down += 1;
@@ -134,7 +134,7 @@ void Wire::flush(WirePort& port) {
 void Wire::sent(WirePort& port, std::size_t count) {
     port.stats.sent += count;
     for (std::size_t i = 0; i < count; ++i) {
-        const FrameHandle frame = port.ready.pop_front();
+        const frames::FrameHandle frame = port.ready.pop_front();
         port.stats.sent_bytes += frame->size();
         // Count from the slot, not from the current time: a late frame does not delay the next slot.
         port.slot_at +=

@@ -13,8 +13,9 @@ ENGINE = Path(__file__).parents[3] / "emulation" / "engine"
 HEADERS = sorted(ENGINE.rglob("*.h"))
 MOST_METHODS = 40
 
-# Each is a namespace in `railyard`; load/program, switch and frames have their names in `railyard` itself.
-ROOMS = ("hosts", "network", "p4runtime", "python", "tables", "translate", "wire")
+# Each room is a namespace in `railyard`, of its own name unless the name is a keyword of C++.
+ROOMS = sorted(path.name for path in ENGINE.iterdir() if path.is_dir())
+NAMESPACES = {"switch": "switching"}
 SOURCES = sorted(path for room in ROOMS for kind in ("*.h", "*.cpp") for path in (ENGINE / room).rglob(kind))
 FORWARD = re.compile(r"^namespace railyard(?:::\w+)? \{\s*(?:(?:class|struct) \w+;\s*)+\}", re.MULTILINE)
 
@@ -26,8 +27,8 @@ BARE = re.compile(rf"\b{INTEGER}\s+(?:\w+(?:\s*=\s*\w+)?,\s*)*{TYPED}_?\b")
 COUNT = r"(?:unsigned|int|long|(?:std::)?u?int(?:8|16|32|64)_t)"
 DECLARED = re.compile(rf"\b{COUNT}(?:(?<!8_t)>+)?\s+((?:\w+(?:\s*=\s*[\w<']+)?,\s*)*\w+)")
 AMOUNT = re.compile(
-    r"(?:\w+_)?(?:times?|delays?|deadlines?|timeouts?|rtt|rto|bytes|ps|us|ms|seconds)(?:_\w+|_)?"
-    r"|k\w*(?:Time|Delay|Timeout|Bytes)"
+    r"(?:\w+_)?(?:times?|delays?|deadlines?|timeouts?|rtt|rto|bytes|ps|us|ms|seconds|rates?|bps)(?:_\w+|_)?"
+    r"|k\w*(?:Time|Delay|Timeout|Bytes|Rate|Bps)"
 )
 WIDTHS = "widths of headers and positions in a frame, with which the program computes addresses"
 INTEGERS_BY_DESIGN = {  # header: names that are integers, and why
@@ -41,6 +42,7 @@ INTEGERS_BY_DESIGN = {  # header: names that are integers, and why
     "switch/stages/frame_state.h": ({"bytes", "bytes_of"}, WIDTHS),
     "switch/stages/parser.h": ({"bytes"}, WIDTHS),
     "switch/stages/translated.h": ({"bytes", "kBytes"}, WIDTHS),
+    "tables/meter.h": ({"committed_rate", "peak_rate", "rate", "rates"}, "bytes or frames a second"),
     "wire/ports/packet_socket.h": ({"send_bytes"}, "memory, as setsockopt takes it"),
     "wire/ports/ports.h": ({"send_bytes", "send_bytes_"}, "memory, as setsockopt takes it"),
     "wire/wire.h": ({"send_bytes"}, "memory, as setsockopt takes it"),
@@ -59,7 +61,7 @@ def code(text: str) -> str:
 
 
 def bare_amounts(text: str) -> set[str]:
-    """Return the names of times and byte counts that C++ declares as integers."""
+    """Return the names of times, byte counts and rates that C++ declares as integers."""
     return {
         name
         for declared in DECLARED.finditer(text)
@@ -105,10 +107,10 @@ def test_numbers_with_a_type_are_not_plain_integers(header: Path) -> None:
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=lambda path: str(path.relative_to(ENGINE)))
-def test_times_and_byte_counts_have_a_type(header: Path) -> None:
+def test_times_byte_counts_and_rates_have_a_type(header: Path) -> None:
     bare = bare_amounts(code(header.read_text()))
     integers, _ = INTEGERS_BY_DESIGN.get(str(header.relative_to(ENGINE)), (set(), ""))
-    assert bare == integers, f"use Time and Bytes of units.h, or list what is an integer: {bare ^ integers}"
+    assert bare == integers, f"use types of units.h, or list what is an integer: {bare ^ integers}"
 
 
 @pytest.mark.parametrize(
@@ -120,16 +122,27 @@ def test_times_and_byte_counts_have_a_type(header: Path) -> None:
         "std::vector<std::int64_t> bytes_;",
         "[[nodiscard]] long next_deadline() const;",
         "constexpr std::uint32_t kMaxFrameBytes = 9216;",
+        "std::optional<std::int64_t> rate_bps{};",
+        "constexpr std::int64_t kLineRate = 0;",
     ],
 )
-def test_the_reader_finds_bare_times_and_byte_counts(text: str) -> None:
+def test_the_reader_finds_bare_times_byte_counts_and_rates(text: str) -> None:
     assert bare_amounts(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["Time delay{};", "Bytes queued_bytes;", "std::size_t bytes = 0;", "std::uint32_t psn, Time rtt"]
+    "text",
+    [
+        "Time delay{};",
+        "Bytes queued_bytes;",
+        "Rate rate{};",
+        "double rate_;",
+        "std::uint64_t separate = 0;",
+        "std::size_t bytes = 0;",
+        "std::uint32_t psn, Time rtt",
+    ],
 )
-def test_the_reader_passes_typed_times_and_memory(text: str) -> None:
+def test_the_reader_passes_amounts_with_a_type_and_memory(text: str) -> None:
     assert not bare_amounts(text)
 
 
@@ -146,8 +159,14 @@ def test_no_class_has_more_than_40_methods() -> None:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ENGINE)))
 def test_a_room_declares_its_names_in_its_own_namespace(source: Path) -> None:
     room = source.relative_to(ENGINE).parts[0]
+    namespace = f"railyard::{NAMESPACES.get(room, room)}"
     opened = re.findall(r"^namespace (railyard\S*)", FORWARD.sub("", code(source.read_text())), re.MULTILINE)
-    assert set(opened) <= {f"railyard::{room}"}
+    assert [name for name in opened if name != namespace and not name.startswith(f"{namespace}::")] == []
+
+
+def test_every_room_declares_names() -> None:
+    assert {"frames", "load", "switch"} < set(ROOMS)
+    assert len(SOURCES) > 200
 
 
 def test_headers_open_no_namespace_for_all_who_include_them() -> None:

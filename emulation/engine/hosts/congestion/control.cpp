@@ -39,7 +39,7 @@ double CongestionParameters::at(const std::string& name) const {
 std::unique_ptr<CongestionControl> congestion_control(const std::string& name,
                                                       const CongestionParameters::Values& values,
                                                       const PathFacts& facts) {
-    if (facts.base_rtt <= Time() || facts.rate <= 0 || facts.frame_bytes <= Bytes())
+    if (facts.base_rtt <= Time() || facts.rate <= Rate() || facts.frame_bytes <= Bytes())
         throw std::invalid_argument("congestion control " + name +
                                     ": round trip, rate and frame must be positive");
     const CongestionParameters parameters(name, values);

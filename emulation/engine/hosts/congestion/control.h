@@ -14,24 +14,24 @@ namespace railyard::hosts {
 
 constexpr double kBitPs = 8e12;  // 8 bits a byte times 10^12 ps a second
 
-// Return the time that bytes take at a rate in bit/s, with the rounding of the specification.
-[[nodiscard]] inline Time pacing_time(Bytes bytes, std::int64_t rate) {
+// Return the time that bytes take at a rate, with the rounding of the specification.
+[[nodiscard]] inline Time pacing_time(Bytes bytes, Rate rate) {
     return static_cast<Time>(static_cast<double>(bytes) * kBitPs / static_cast<double>(rate));
 }
 
-// Limits of a connection: bytes in flight, and rate in bit/s; 0: no limit.
+// Limits of a connection: bytes in flight, and rate; 0: no limit.
 struct SendLimits {
     Bytes window{};
-    std::int64_t rate = 0;
+    Rate rate{};
     bool operator==(const SendLimits&) const = default;
 };
 
 // Facts of a connection that an algorithm knows before the first frame.
 struct PathFacts {
-    Time base_rtt{};        // round trip without queues
-    std::int64_t rate = 0;  // rate of the host's link, bit/s
-    Bytes frame_bytes{};    // size of the largest frame, with headers
-    bool trims = false;     // full queues trim frames
+    Time base_rtt{};      // round trip without queues
+    Rate rate{};          // of the host's link
+    Bytes frame_bytes{};  // size of the largest frame, with headers
+    bool trims = false;   // full queues trim frames
 };
 
 // Frames that an acknowledgement names for the first time.

@@ -20,7 +20,7 @@ class Dcqcn final : public CongestionControl {
     SendLimits on_credit(Time, Bytes) override { return limits(); }
 
    private:
-    [[nodiscard]] SendLimits limits() const { return {Bytes(), static_cast<std::int64_t>(rate_)}; }
+    [[nodiscard]] SendLimits limits() const { return {Bytes(), Rate(rate_)}; }
     SendLimits notified(Time now);
     void advance(Time now);
     void increase();

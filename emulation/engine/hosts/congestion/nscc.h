@@ -19,7 +19,7 @@ class Nscc final : public CongestionControl {
     SendLimits on_credit(Time, Bytes) override { return limits(); }
 
    private:
-    [[nodiscard]] SendLimits limits() const { return {static_cast<Bytes>(window_), 0}; }
+    [[nodiscard]] SendLimits limits() const { return {.window = static_cast<Bytes>(window_)}; }
     void set_base(Time rtt);
     void average(double delay, bool marked);
     bool adapt(Time now, bool lost, bool marked, double delay, Bytes under_way);

@@ -34,7 +34,7 @@ class NsccRccc final : public CongestionControl {
 
    private:
     static SendLimits least(const SendLimits& a, const SendLimits& b) {
-        return {std::min(a.window, b.window), 0};
+        return {.window = std::min(a.window, b.window)};
     }
 
     Nscc network_;

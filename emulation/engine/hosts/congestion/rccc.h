@@ -21,7 +21,7 @@ class Rccc final : public CongestionControl {
    private:
     // window_: bytes granted, less bytes acknowledged or lost. It limits the bytes in flight, so that no more
     // bytes are ever sent than granted. At least 1, since 0 means no limit.
-    [[nodiscard]] SendLimits limits() const { return {std::max(window_, Bytes(1)), 0}; }
+    [[nodiscard]] SendLimits limits() const { return {.window = std::max(window_, Bytes(1))}; }
     SendLimits spend(Bytes bytes) {
         window_ -= bytes;
         return limits();

@@ -69,8 +69,8 @@ void Swift::bound() { window_ = std::min(std::max(window_, least_), largest_); }
 
 // Returns the limits. Below a window of a frame, one frame at a time leaves, at the rate of the window.
 SendLimits Swift::limits() const {
-    if (window_ >= 1) return {static_cast<Bytes>(window_ * frame_), 0};
-    return {static_cast<Bytes>(frame_), static_cast<std::int64_t>(window_ * frame_ * kBitPs / rtt_)};
+    if (window_ >= 1) return {.window = static_cast<Bytes>(window_ * frame_)};
+    return {static_cast<Bytes>(frame_), static_cast<Rate>(window_ * frame_ * kBitPs / rtt_)};
 }
 
 }  // namespace railyard::hosts

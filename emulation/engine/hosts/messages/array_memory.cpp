@@ -29,7 +29,7 @@ Kept& kept() {
     return *all;
 }
 
-void free_block(void* block) { ::operator delete(block, std::align_val_t{kPageBytes}); }
+void free_block(void* block) { ::operator delete(block, std::align_val_t{frames::kPageBytes}); }
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void* acquire_array(std::size_t bytes) {
             return block;
         }
     }
-    return ::operator new(bytes, std::align_val_t{kPageBytes});
+    return ::operator new(bytes, std::align_val_t{frames::kPageBytes});
 }
 
 void release_array(void* block, std::size_t bytes) {

@@ -12,12 +12,6 @@ namespace {
 // NTH.cc: mode in the upper three bits, mark in the lower two.
 constexpr std::uint32_t kMarkBits = 0xE003, kMarked = 0x8003, kTrimmed = 0x8002;
 
-// Offsets of fields in a frame without a source route.
-constexpr std::size_t kEthertypeAt = 12, kLengthAt = 16, kScnaAt = 18, kDcnaAt = 20, kCcAt = 22, kLbAt = 24,
-                      kClassAt = 25, kOpcodeAt = 26, kFlagsAt = 27, kSrcQAt = 28, kDstQAt = 30, kPsnAt = 32,
-                      kMarksAt = 33, kAckPsnAt = 35, kJobAt = 38, kSackAt = 38, kOpAt = 40, kDtypeAt = 41,
-                      kStepAt = 42, kChunkAt = 44, kOffsetAt = 46, kSizeAt = 50;
-
 void set_length(std::uint8_t* frame, std::size_t bytes) {
     const std::uint32_t rest = get<std::uint16_t>(frame, kLengthAt) & 0xC000u;
     put<2>(frame, kLengthAt, rest | encode_length(static_cast<std::uint32_t>(bytes - kEthernetBytes)));
@@ -44,8 +38,8 @@ Preview preview(const std::uint8_t* frame) {
 const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {
     if (size < kAckBytes) return "short";
     if (get<std::uint16_t>(frame, kEthertypeAt) != kEthertype) return "ethertype";
-    const auto lph = get<std::uint32_t>(frame, kLphAt);
-    if ((lph >> 16 & 0xF) != kCfgCna16) return "cfg";
+    const auto lph = get<std::uint32_t>(frame, frames::kLphAt);
+    if ((lph >> 16 & 0xF) != frames::kCfgCna16) return "cfg";
     const std::uint32_t link_bytes = decode_length(lph & 0x3FFF);
     if (link_bytes > size - kEthernetBytes) return "length";
     if ((frame[kClassAt] & 0x8) != 0) return "management";
@@ -58,7 +52,7 @@ const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields) {
     fields.dst_q = get<std::uint16_t>(frame, kDstQAt);
     if (fields.opcode == kOpcodeAck || fields.opcode == kOpcodeNack || fields.opcode == kOpcodeCredit) {
         fields.psn = get<std::uint32_t, 3>(frame, kAckPsnAt);
-        fields.sack = load_word(frame + kSackAt);
+        fields.sack = frames::load_word(frame + kSackAt);
         if (fields.opcode == kOpcodeAck) {
             fields.marks = get<std::uint16_t>(frame, kMarksAt);
             fields.skipped = frame[kPsnAt] * kMapStep;
@@ -93,7 +87,7 @@ DataWriter::DataWriter(const Templates& templates, Ends ends, int lb_mode, std::
 }
 
 FrameHandle DataWriter::frame(FramePool& pool, std::uint8_t lb, std::uint8_t flags, std::uint32_t psn,
-                              const Message& message, Payload& payload) const {
+                              const Message& message, frames::Payload& payload) const {
     FrameHandle frame = pool.acquire(kDataHeaderBytes);
     std::uint8_t* bytes = frame->data();
     std::memcpy(bytes, header_.data(), kDataHeaderBytes);
@@ -128,7 +122,7 @@ FrameHandle AckWriter::frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack
     bytes[kPsnAt] = static_cast<std::uint8_t>(skipped / kMapStep);
     put<2>(bytes, kMarksAt, marks);
     put<3>(bytes, kAckPsnAt, ack_psn);
-    store_word(bytes + kSackAt, sack);
+    frames::store_word(bytes + kSackAt, sack);
     return frame;
 }
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "frames/frame.h"
+#include "hosts/application.h"
 
 namespace railyard::hosts {
 
@@ -86,7 +86,7 @@ class DataWriter {
    public:
     DataWriter(const Templates& templates, Ends ends, int lb_mode, std::uint16_t job, std::uint8_t dtype);
     [[nodiscard]] FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint8_t flags, std::uint32_t psn,
-                                    const Message& message, Payload& payload) const;
+                                    const Message& message, frames::Payload& payload) const;
     // Ask for credit: all bytes that the sender has sent or has ready.
     static void ask(Frame& frame, Bytes bytes);
 

@@ -61,7 +61,7 @@ struct Sent {
     // Sequence number of the transmission, and number of retransmissions; set by PathSender only.
     std::int64_t order = 0;
     std::uint32_t resent = 0;
-    Payload* payload = nullptr;  // null once the frame is acknowledged
+    frames::Payload* payload = nullptr;  // null once the frame is acknowledged
 };
 
 class Payloads {
@@ -96,7 +96,7 @@ class Payloads {
 
    private:
     std::shared_ptr<ByteArray> array_;
-    std::vector<Payload*> first_;  // by slice: head of the list of payloads that refer to it
+    std::vector<frames::Payload*> first_;  // by slice: head of the list of payloads that refer to it
 };
 
 }  // namespace railyard::hosts

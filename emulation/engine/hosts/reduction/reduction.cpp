@@ -19,7 +19,7 @@ Time ReductionUnit::core() const {
 }
 
 Time ReductionUnit::work(Bytes size, std::size_t frames, Time now) {
-    const Time length = reduction_.rate_bps ? frames * transmission_time(size, *reduction_.rate_bps) : Time();
+    const Time length = reduction_.rate ? frames * transmission_time(size, *reduction_.rate) : Time();
     stats_.busy += length;
     free_ = std::max(free_, now) + length;
     return free_;

@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "frames/frame.h"
+#include "hosts/application.h"
 #include "hosts/messages/payloads.h"
 #include "hosts/schedule/schedule.h"
-#include "network/links/application.h"
 
 namespace railyard::hosts {
 
 struct Reduction {
     bool ccu = false;
-    std::optional<std::int64_t> rate_bps{};  // none: no limit
-    std::optional<Bytes> sram_bytes{};       // none: no limit
+    std::optional<Rate> rate{};         // none: no limit
+    std::optional<Bytes> sram_bytes{};  // none: no limit
     std::uint32_t core_percent = 100;
 };
 

@@ -37,8 +37,8 @@ SliceTable::SliceTable(std::vector<std::uint64_t> offsets, std::vector<std::uint
         ++count[cell[index]];
     }
     unit_ = std::max<std::uint64_t>(unit_, 1);
-    constexpr std::uint64_t kMost = 4;  // most elements of by_unit_ for each slice
-    if (last / unit_ < kMost * offset.size()) by_unit_.assign(last / unit_ + 1, kNone);
+    constexpr std::uint64_t kUnitsPerSlice = 4;  // most elements of by_unit_ for each slice
+    if (last / unit_ < kUnitsPerSlice * offset.size()) by_unit_.assign(last / unit_ + 1, kNone);
     else by_offset_.reserve(offset.size());
     for (std::size_t index = 0; index < offset.size(); ++index) {
         const auto slice = static_cast<std::uint32_t>(index);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "network/links/application.h"
+#include "hosts/application.h"
 
 namespace railyard::hosts {
 

@@ -13,7 +13,7 @@ void Allowance::sent(std::uint32_t slot, Bytes bytes, Time now, bool again) {
     overdue_ = false;
     ask_at_ = kNever;
     sent_at_[slot] = again ? kUnset : now;
-    if (limits_.rate == 0) return;
+    if (limits_.rate == Rate()) return;
     next_ = std::max(next_, now) + pacing_time(bytes, limits_.rate);
     if (next_ > now) open_at = next_;
 }

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "hosts/application.h"
 #include "hosts/congestion/control.h"
 #include "hosts/messages/codec.h"
-#include "network/links/application.h"
 
 namespace railyard::hosts {
 

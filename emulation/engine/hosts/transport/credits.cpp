@@ -10,8 +10,7 @@
 
 namespace railyard::hosts {
 
-void CreditGrants::ask(Receiver& receiver, std::uint32_t asked, bool without, Time now,
-                       network::Actions& actions) {
+void CreditGrants::ask(Receiver& receiver, std::uint32_t asked, bool without, Time now, Actions& actions) {
     Credit& credit = receiver.credit;
     if (!credit.known) {
         credit.known = true;
@@ -39,7 +38,7 @@ void CreditGrants::enqueue(Receiver& receiver) {
     }
 }
 
-void CreditGrants::run(Time now, network::Actions& actions) {
+void CreditGrants::run(Time now, Actions& actions) {
     while (next_ <= now && !(active_.empty() && idle_.empty())) {
         const bool active = !active_.empty();
         Receiver& receiver = *(active ? active_ : idle_).pop_front();

@@ -8,15 +8,15 @@
 #include <cstdint>
 
 #include "frames/ring.h"
-#include "network/links/application.h"
+#include "hosts/application.h"
 
 namespace railyard::hosts {
 
 class Receiver;
 
 struct CreditParameters {
-    Bytes initial{};        // bytes that a sender may send before the first grant
-    std::int64_t rate = 0;  // rate of all grants together, bit/s
+    Bytes initial{};  // bytes that a sender may send before the first grant
+    Rate rate{};      // of all grants together
 };
 
 // Credit of a connection at its receiver, in bytes.
@@ -38,11 +38,11 @@ class CreditGrants {
     // Take the request of a data frame; `asked`: low 24 bits of the sender's cumulative request in bytes.
     // `without`: the sender had no credit for the frame. A grant may have been lost, so repeat the sender's
     // credit at once.
-    void ask(Receiver& receiver, std::uint32_t asked, bool without, Time now, network::Actions& actions);
+    void ask(Receiver& receiver, std::uint32_t asked, bool without, Time now, Actions& actions);
     // Note that a frame of `bytes` arrived trimmed.
     void refuse(Receiver& receiver, Bytes bytes);
     // Send the grants that are due by `now`.
-    void run(Time now, network::Actions& actions);
+    void run(Time now, Actions& actions);
     // Return the time at which `run` must be called.
     [[nodiscard]] Time due() const { return active_.empty() && idle_.empty() ? kNever : next_; }
 
@@ -53,9 +53,9 @@ class CreditGrants {
     // Credit beyond the request. An active sender gets one frame more, so that a smaller last frame fits; an
     // idle sender gets its initial credit, or one frame if that is more, for its next message.
     Bytes frame_bytes_{}, spare_{};
-    Time next_{};             // time from which the next grant may leave
-    Ring<Receiver*> active_;  // connections whose senders need more credit; served first
-    Ring<Receiver*> idle_;    // connections whose initial credit is to be restored
+    Time next_{};                     // time from which the next grant may leave
+    frames::Ring<Receiver*> active_;  // connections whose senders need more credit; served first
+    frames::Ring<Receiver*> idle_;    // connections whose initial credit is to be restored
 };
 
 }  // namespace railyard::hosts

@@ -34,7 +34,7 @@ bool PathSender::has_room() const {
 }
 
 void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
-                      network::Actions& actions) {
+                      Actions& actions) {
     lb_ = entropies_ ? spray_.next_of(*entropies_, now) : spray_.next_lb(now);
     if (delays_) {
         bool asks = false;
@@ -129,7 +129,7 @@ void PathSender::find_lost(bool answered, Time now) {
     }
 }
 
-void PathSender::resend_lost(Time now, network::Actions& actions) {
+void PathSender::resend_lost(Time now, Actions& actions) {
     if (found_.empty() && lost_.empty()) return;
     const std::vector<std::uint32_t> psns = std::exchange(found_, {});
     ASSERT(psns.size() <= in_flight());
@@ -151,7 +151,7 @@ void PathSender::resend_lost(Time now, network::Actions& actions) {
     }
 }
 
-void PathSender::on_reroute(BucketSet buckets, Time now, network::Actions& actions) {
+void PathSender::on_reroute(BucketSet buckets, Time now, Actions& actions) {
     spray_.health().split(buckets);
     std::optional<std::uint32_t> newest;
     for (std::uint32_t place = 0; place < in_flight(); ++place) {
@@ -198,8 +198,7 @@ std::uint8_t PathSender::other_lb(std::uint32_t psn, Time now) {
 }
 
 // Retransmits frames; `other`: by another path. The last frame asks for an acknowledgement.
-void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool other,
-                          network::Actions& actions) {
+void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Actions& actions) {
     for (const std::uint32_t psn : psns) {
         ASSERT(((psn - base_) & kPsnMask) < in_flight());
         Sent& frame = at(psn);
@@ -217,7 +216,7 @@ void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool
 // Retransmits the oldest frame by another path: after a timeout, or as a probe between two timeouts. If
 // longer round trips were measured since the timer was set, only sets the timer to the longer time. Before
 // the first timeout, frames that are late on a congested path go first.
-void PathSender::on_timeout(Time now, network::Actions& actions) {
+void PathSender::on_timeout(Time now, Actions& actions) {
     ASSERT(in_flight() > 0);
     const Sent& oldest = at(base_);
     if (retries_ == 0) {

@@ -26,18 +26,18 @@ class PathSender final : public Sender {
     // in flight.
     [[nodiscard]] bool has_room() const override;
     void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
-              network::Actions& actions) override;
+              Actions& actions) override;
     // Take an acknowledgement as a Sender does, and collect lost frames for resend_lost. The flag
     // kRetransmission says that a retransmitted frame has arrived since the last acknowledgement.
     bool on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std::uint8_t flags, BucketSet marks,
                 std::uint32_t skipped = 0) override;
-    void on_timeout(Time now, network::Actions& actions) override;
-    void resend_lost(Time now, network::Actions& actions) override;
+    void on_timeout(Time now, Actions& actions) override;
+    void resend_lost(Time now, Actions& actions) override;
     // Shorten a timer that was set before the agent had measured any round trip.
     void rearm(Time now) override;
     // Note that these buckets have new routes. Retransmit the newest frame in flight in these buckets: its
     // acknowledgement tells which frames have arrived by the former routes.
-    void on_reroute(BucketSet buckets, Time now, network::Actions& actions) override;
+    void on_reroute(BucketSet buckets, Time now, Actions& actions) override;
     // Return the buckets whose paths are silent or avoided; none before several timeouts in a row.
     [[nodiscard]] BucketSet silent_buckets() const override;
 
@@ -52,7 +52,7 @@ class PathSender final : public Sender {
     [[nodiscard]] bool took_former_route(const Sent& frame) const {
         return frame.order < moved_[frame.lb % kBuckets];
     }
-    void again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, network::Actions& actions);
+    void again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Actions& actions);
 
     Spray spray_;
     RoundTrips& trips_;

@@ -33,7 +33,7 @@ struct PeerSpec {
 // Slices of the same step, operation and task that are ready for a peer.
 struct SendQueue {
     std::uint32_t send = 0;  // in RankPlan::sends
-    Ring<std::uint32_t> slices;
+    frames::Ring<std::uint32_t> slices;
     std::uint32_t left = 0;  // slices that have not been sent, ready or not
 };
 

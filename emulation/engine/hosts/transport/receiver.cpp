@@ -88,7 +88,7 @@ std::uint32_t Receiver::skipped() const {
     return (ahead - kMapFrames + kMapStep - 1) / kMapStep * kMapStep;
 }
 
-bool Receiver::refuse(std::uint32_t psn, Time now, network::Actions& actions) {
+bool Receiver::refuse(std::uint32_t psn, Time now, Actions& actions) {
     const std::uint32_t ahead = (psn - expected_) & kPsnMask;
     const bool arrived = ahead >= kHalf || (ahead > 0 && ahead <= std::max(parameters_.window, kMapFrames) &&
                                             received_.has(ahead - 1));
@@ -102,18 +102,18 @@ bool Receiver::refuse(std::uint32_t psn, Time now, network::Actions& actions) {
     return true;
 }
 
-void Receiver::ask_back(Time now, network::Actions& actions) {
+void Receiver::ask_back(Time now, Actions& actions) {
     if (asked_back_ == expected_) return;
     asked_back_ = expected_;
     const std::uint8_t lb = next_lb(now);
     actions.add(writer_.refusal(actions.pool, lb, expected_, 0, 0, expected_), kVlResponse);
 }
 
-void Receiver::grant(Time now, network::Actions& actions) {
+void Receiver::grant(Time now, Actions& actions) {
     actions.add(writer_.grant(actions.pool, next_lb(now), expected_, credit.granted), kVlResponse);
 }
 
-void Receiver::acknowledge(Time now, network::Actions& actions) {
+void Receiver::acknowledge(Time now, Actions& actions) {
     const std::uint8_t lb = next_lb(now);
     unacknowledged_ = 0;
     wants_path_ = false;

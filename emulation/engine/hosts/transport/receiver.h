@@ -39,14 +39,14 @@ class Receiver {
         if (!paths_ || wants_path_) return wants_path_;
         return last_ >= 0 && (buckets >> last_ % static_cast<int>(kBuckets) & 1u) != 0;
     }
-    void acknowledge(Time now, network::Actions& actions);
+    void acknowledge(Time now, Actions& actions);
     // Take a trimmed frame: tell the sender that the payload is missing. If the whole frame has arrived,
     // acknowledge instead. Return whether the payload is missing.
-    bool refuse(std::uint32_t psn, Time now, network::Actions& actions);
+    bool refuse(std::uint32_t psn, Time now, Actions& actions);
     // Ask the sender to go back to the first missing frame; once for each missing frame.
-    void ask_back(Time now, network::Actions& actions);
+    void ask_back(Time now, Actions& actions);
     // Tell the sender its credit.
-    void grant(Time now, network::Actions& actions);
+    void grant(Time now, Actions& actions);
 
     Credit credit;
     Time ack_at = kNever;  // latest time of the next acknowledgement

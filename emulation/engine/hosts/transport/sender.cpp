@@ -41,7 +41,7 @@ Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, 
 }
 
 void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
-                  network::Actions& actions) {
+                  Actions& actions) {
     if (in_flight() == frames_.size()) make_room();
     const std::uint32_t psn = next_psn_;
     const std::uint8_t lb = next_lb();
@@ -168,7 +168,7 @@ void Sender::go_back(std::uint32_t psn, Time now) {
     allowance_->tell_lost(Allowance::Cause::Gap, now);
 }
 
-void Sender::resend_lost(Time now, network::Actions& actions) {
+void Sender::resend_lost(Time now, Actions& actions) {
     for (std::uint32_t place = 0; !lost_.empty() && place < in_flight(); ++place) {
         const std::uint32_t psn = base_ + place;
         if (!lost_.has(slot(psn))) continue;
@@ -199,7 +199,7 @@ Time Sender::estimate() const {
 // Retransmits the oldest frame, and every unacknowledged frame that was sent a timeout ago or earlier; with
 // go_back, every unacknowledged frame. The last frame asks for an immediate acknowledgement. With congestion
 // control these frames are lost, and leave when congestion control admits them.
-void Sender::on_timeout(Time now, network::Actions& actions) {
+void Sender::on_timeout(Time now, Actions& actions) {
     if (retries_ >= parameters_.max_retries) {
         failed_psn = base_;
         timer = kNever;
@@ -238,8 +238,7 @@ void Sender::on_timeout(Time now, network::Actions& actions) {
     timer = now + rto_;
 }
 
-void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now,
-                        network::Actions& actions) {
+void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Actions& actions) {
     Sent& frame = at(psn);
     ASSERT(frame.payload != nullptr && now >= frame.sent_at);
     frame.lb = lb;

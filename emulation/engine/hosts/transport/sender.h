@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "frames/frame.h"
+#include "hosts/application.h"
 #include "hosts/messages/codec.h"
 #include "hosts/messages/payloads.h"
 #include "hosts/paths/entropies.h"
@@ -20,7 +21,6 @@
 #include "hosts/transport/allowance.h"
 #include "hosts/transport/credits.h"
 #include "hosts/transport/frame_set.h"
-#include "network/links/application.h"
 
 namespace railyard::hosts {
 
@@ -78,19 +78,19 @@ class Sender {
 
     // Send the next frame; has_room must be true. `last`: no other frame is ready.
     virtual void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
-                      network::Actions& actions);
+                      Actions& actions);
     // Take an acknowledgement; return whether the window moved. An old or invalid acknowledgement changes
     // nothing. `marks`: buckets of marked frames that have arrived since the last acknowledgement.
     // Bit i of `map` stands for PSN ack_psn + 1 + skipped + i.
     virtual bool on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std::uint8_t flags,
                         BucketSet marks, std::uint32_t skipped = 0);
     // Retransmit the frames that are due, or give up the connection and set failed_psn.
-    virtual void on_timeout(Time now, network::Actions& actions);
+    virtual void on_timeout(Time now, Actions& actions);
     // Retransmit lost frames while congestion control admits frames.
-    virtual void resend_lost(Time now, network::Actions& actions);
+    virtual void resend_lost(Time now, Actions& actions);
     // PathSender overrides the next three.
     virtual void rearm(Time) {}
-    virtual void on_reroute(BucketSet, Time, network::Actions&) {}
+    virtual void on_reroute(BucketSet, Time, Actions&) {}
     [[nodiscard]] virtual BucketSet silent_buckets() const { return 0; }
     // Release the payloads of all frames.
     void detach();
@@ -115,7 +115,7 @@ class Sender {
     [[nodiscard]] bool marked(std::uint32_t distance) const { return sacked_.has(distance); }
     // Return the index of a frame in flight in tables of the window's size.
     [[nodiscard]] std::uint32_t slot(std::uint32_t psn) const { return psn & last_slot_; }
-    void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, network::Actions& actions);
+    void send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time now, Actions& actions);
     // Note that a frame is lost, for congestion control and resend_lost. Needs an allowance.
     void note_lost(std::uint32_t psn);
 

@@ -22,12 +22,12 @@ constexpr std::size_t kSourceAt = 0, kTargetAt = 2, kServiceAt = 7, kKindAt = 8,
 }  // namespace
 
 const char* scan_tree(const std::uint8_t* frame, std::size_t size, TreeResult& result) {
-    if (size < kLinkHeaderBytes + kTreeBytes) return "short";
+    if (size < frames::kLinkHeaderBytes + kTreeBytes) return "short";
     if (get<std::uint16_t>(frame, 12) != kEthertype) return "ethertype";
     const auto lph = get<std::uint32_t>(frame, kEthernetBytes);
     const std::uint32_t cfg = lph >> 16 & 0xF;
-    if (cfg != kCfgRoute && cfg != kCfgCna16) return "cfg";
-    const std::size_t at = kLinkHeaderBytes + (cfg == kCfgRoute ? kRouteBytes : 0);
+    if (cfg != kCfgRoute && cfg != frames::kCfgCna16) return "cfg";
+    const std::size_t at = frames::kLinkHeaderBytes + (cfg == kCfgRoute ? frames::kRouteBytes : 0);
     const std::uint32_t link_bytes = decode_length(lph & 0x3FFF);
     if (size < at + kTreeBytes || link_bytes > size - kEthernetBytes) return "length";
     const std::uint8_t* const fields = frame + at;
@@ -53,9 +53,9 @@ ContributionWriter::ContributionWriter(const TreeEnds& ends) {
     put<6>(bytes, 0, 0x0200'0000'0000u | ends.next);
     put<6>(bytes, 6, 0x0200'0000'0000u | ends.member);
     put<2>(bytes, 12, kEthertype);
-    put<2>(bytes, kLinkHeaderBytes, kFirstHop);
-    bytes[kLinkHeaderBytes + 2] = static_cast<std::uint8_t>(ends.port.value());
-    std::uint8_t* const fields = bytes + kLinkHeaderBytes + kRouteBytes;
+    put<2>(bytes, frames::kLinkHeaderBytes, kFirstHop);
+    bytes[frames::kLinkHeaderBytes + 2] = static_cast<std::uint8_t>(ends.port.value());
+    std::uint8_t* const fields = bytes + frames::kLinkHeaderBytes + frames::kRouteBytes;
     put<2>(fields, kSourceAt, ends.member);
     put<2>(fields, kTargetAt, ends.next);
     fields[kServiceAt] = kReductionFollows;
@@ -71,7 +71,7 @@ FrameHandle ContributionWriter::frame(FramePool& pool, std::uint32_t block, std:
     std::memcpy(bytes, header_.data(), kHeaderBytes);
     put<4>(bytes, kEthernetBytes,
            kCfgRoute << 16 | encode_length(static_cast<std::uint32_t>(length - kEthernetBytes)));
-    std::uint8_t* const fields = bytes + kLinkHeaderBytes + kRouteBytes;
+    std::uint8_t* const fields = bytes + frames::kLinkHeaderBytes + frames::kRouteBytes;
     fields[kFlagByteAt] = filled ? kFilled : 0;
     put<2>(fields, kOwnerAt, owner);
     put<2>(fields, kScaleAt, scale);

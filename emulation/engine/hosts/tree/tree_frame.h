@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "frames/frame.h"
+#include "hosts/application.h"
 
 namespace railyard::hosts {
 

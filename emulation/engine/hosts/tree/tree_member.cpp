@@ -51,7 +51,7 @@ TreeMember::TreeMember(std::uint32_t rank, std::uint16_t address, ByteArray data
                                             std::to_string(block.stop) + " are no block of an array of " +
                                             std::to_string(data_.size()) + " bytes");
         trees_.emplace_back(port, blocks, parameters_, address_);
-        bits_ = 30 - std::bit_width(port.leaves.size() - 1);
+        bits_ = 30 - static_cast<int>(std::bit_width(port.leaves.size() - 1));
     }
 }
 
@@ -88,12 +88,12 @@ Time TreeMember::backoff(int retries) const {
     return rto() > most >> retries ? most : rto() << retries;
 }
 
-void TreeMember::start(Time now, network::Actions& actions) {
+void TreeMember::start(Time now, Actions& actions) {
     for (Tree& tree : trees_) begin(tree, now, actions);
     end(now, actions);
 }
 
-void TreeMember::begin(Tree& tree, Time now, network::Actions& actions) {
+void TreeMember::begin(Tree& tree, Time now, Actions& actions) {
     for (std::uint32_t frame = 0; frame < std::min(tree.step, tree.frames); ++frame)
         send(tree, frame, now, actions);
 }
@@ -108,7 +108,7 @@ std::vector<std::uint32_t> TreeMember::lacking(std::uint16_t tree) const {
 }
 
 void TreeMember::move(std::uint16_t number, const TreePort& port, SharedBlocks blocks, Time now,
-                      network::Actions& actions) {
+                      Actions& actions) {
     const auto old = std::ranges::find(trees_, number, [](const Tree& each) { return each.port.tree; });
     if (old == trees_.end())
         throw std::invalid_argument("the member is in no tree " + std::to_string(number));
@@ -125,7 +125,7 @@ void TreeMember::move(std::uint16_t number, const TreePort& port, SharedBlocks b
     end(now, actions);
 }
 
-void TreeMember::on_frame(FrameHandle frame, Time now, network::Actions& actions) {
+void TreeMember::on_frame(FrameHandle frame, Time now, Actions& actions) {
     frame->join();
     TreeResult result;
     if (const char* const word = scan_tree(frame->data(), frame->length, result)) {
@@ -140,7 +140,7 @@ void TreeMember::on_frame(FrameHandle frame, Time now, network::Actions& actions
     end(now, actions);
 }
 
-void TreeMember::on_timer(Time now, network::Actions& actions) {
+void TreeMember::on_timer(Time now, Actions& actions) {
     while (!due_.empty() && std::get<0>(due_.top()) <= now && !failed_) {
         const Due due = due_.top();
         due_.pop();
@@ -165,7 +165,7 @@ void TreeMember::on_timer(Time now, network::Actions& actions) {
     end(now, actions);
 }
 
-void TreeMember::end(Time now, network::Actions& actions) {
+void TreeMember::end(Time now, Actions& actions) {
     if (!finished_ && std::ranges::all_of(trees_, [](const Tree& tree) { return tree.open == 0; })) {
         finished_ = now;
         if (const auto call = std::exchange(on_done, nullptr)) call();
@@ -173,13 +173,13 @@ void TreeMember::end(Time now, network::Actions& actions) {
     answer_deadline(actions);
 }
 
-void TreeMember::answer_deadline(network::Actions& actions) {
+void TreeMember::answer_deadline(Actions& actions) {
     while (!due_.empty() && !is_due(due_.top())) due_.pop();
     actions.deadline.reset();
     if (!due_.empty() && !failed_) actions.deadline = std::get<0>(due_.top());
 }
 
-void TreeMember::send(Tree& tree, std::uint32_t frame, Time now, network::Actions& actions) {
+void TreeMember::send(Tree& tree, std::uint32_t frame, Time now, Actions& actions) {
     Sent& slot = tree.slots[frame % tree.step];
     ASSERT(slot.frame == kNone);
     slot = {frame, now, now + rto(), 0};
@@ -233,7 +233,7 @@ std::uint16_t TreeMember::scale_of(const TreeBlock& block) const {
     return largest == 0 ? 0 : static_cast<std::uint16_t>(exponent + kScaleZero);
 }
 
-void TreeMember::take(Tree& tree, const TreeResult& result, Time now, network::Actions& actions) {
+void TreeMember::take(Tree& tree, const TreeResult& result, Time now, Actions& actions) {
     const std::uint32_t frame = result.block - tree.port.first_block;
     Sent* const slot = sent(tree, frame);
     if (slot == nullptr) {

@@ -52,10 +52,10 @@ class TreeMember final : public Participant {
     TreeMember(std::uint32_t rank, std::uint16_t address, ByteArray data,
                const std::vector<std::pair<TreePort, SharedBlocks>>& trees, const TreeParameters& parameters);
 
-    void start(Time now, network::Actions& actions) override;
-    void on_frame(FrameHandle frame, Time now, network::Actions& actions) override;
-    void on_timer(Time now, network::Actions& actions) override;
-    void on_reroute(const Routes& /*routes*/, Time /*now*/, network::Actions& actions) override {
+    void start(Time now, Actions& actions) override;
+    void on_frame(FrameHandle frame, Time now, Actions& actions) override;
+    void on_timer(Time now, Actions& actions) override;
+    void on_reroute(const Routes& /*routes*/, Time /*now*/, Actions& actions) override {
         answer_deadline(actions);
     }
     void detach() override;
@@ -64,8 +64,7 @@ class TreeMember final : public Participant {
     [[nodiscard]] std::vector<std::uint32_t> lacking(std::uint16_t tree) const;
     // Replace `tree` by the tree of `port`, which carries `blocks`: those that some member lacks.
     // invalid_argument if the member is not in `tree`.
-    void move(std::uint16_t tree, const TreePort& port, SharedBlocks blocks, Time now,
-              network::Actions& actions);
+    void move(std::uint16_t tree, const TreePort& port, SharedBlocks blocks, Time now, Actions& actions);
 
     [[nodiscard]] std::shared_ptr<ByteArray> result() const override { return result_; }
     [[nodiscard]] AgentStats stats() const override;
@@ -107,14 +106,14 @@ class TreeMember final : public Participant {
     bool is_due(const Due& due);
     [[nodiscard]] Time rto() const;
     [[nodiscard]] Time backoff(int retries) const;
-    void begin(Tree& tree, Time now, network::Actions& actions);
-    void send(Tree& tree, std::uint32_t frame, Time now, network::Actions& actions);
+    void begin(Tree& tree, Time now, Actions& actions);
+    void send(Tree& tree, std::uint32_t frame, Time now, Actions& actions);
     [[nodiscard]] FrameHandle contribution(const Tree& tree, std::uint32_t frame, FramePool& pool) const;
-    void take(Tree& tree, const TreeResult& result, Time now, network::Actions& actions);
+    void take(Tree& tree, const TreeResult& result, Time now, Actions& actions);
     void store(const Tree& tree, std::uint32_t number, const std::uint8_t* values);
     void measure(const Sent& sent, Time now);
-    void end(Time now, network::Actions& actions);
-    void answer_deadline(network::Actions& actions);
+    void end(Time now, Actions& actions);
+    void answer_deadline(Actions& actions);
     [[nodiscard]] std::uint16_t scale_of(const TreeBlock& block) const;
 
     std::uint32_t rank_;

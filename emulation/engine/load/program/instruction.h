@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace railyard {
+namespace railyard::load {
 
 using Slot = std::uint16_t;
 using Place = std::uint32_t;  // address of an instruction in Program::code
@@ -94,4 +94,4 @@ struct Instruction {
 
 using Code = std::vector<Instruction>;
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -16,7 +16,7 @@
 #include "switch/hash.h"
 #include "tables/entry.h"
 
-namespace railyard {
+namespace railyard::load {
 
 // Error in a program that cannot be loaded; the message names the object in the JSON.
 class ProgramError : public std::runtime_error {
@@ -237,7 +237,7 @@ struct Piece {
 
 struct Calculation {
     std::string name;
-    HashAlgorithm algorithm;
+    switching::HashAlgorithm algorithm;
     std::vector<Piece> input;
     bool payload = false;
 };
@@ -338,4 +338,4 @@ class Program {
     std::vector<std::uint64_t> image;  // initial value of every slot: cleared slots, temporaries, constants
 };
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-namespace railyard {
+namespace railyard::load {
 
 namespace {
 
@@ -31,4 +31,4 @@ TranslationEntry::TranslationEntry(std::uint64_t fingerprint, const Translation&
     translations()[fingerprint] = translation;
 }
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -5,17 +5,26 @@
 #include <cstdint>
 #include <string_view>
 
-namespace railyard {
+namespace railyard::frames {
 
 struct Frame;
+
+}  // namespace railyard::frames
+
+namespace railyard::switching {
+
 struct FrameState;
+
+}  // namespace railyard::switching
+
+namespace railyard::load {
 
 // Compiled functions of a program that replace the interpreter; null: the interpreter runs.
 struct Translation {
-    void (*parse)(FrameState&, Frame&) = nullptr;
-    void (*ingress)(FrameState&) = nullptr;
-    void (*egress)(FrameState&) = nullptr;
-    void (*deparse)(FrameState&, Frame&) = nullptr;
+    void (*parse)(switching::FrameState&, frames::Frame&) = nullptr;
+    void (*ingress)(switching::FrameState&) = nullptr;
+    void (*egress)(switching::FrameState&) = nullptr;
+    void (*deparse)(switching::FrameState&, frames::Frame&) = nullptr;
 };
 
 // Return a hash of a program's JSON that identifies its translation; spaces and line breaks are ignored.
@@ -29,4 +38,4 @@ struct TranslationEntry {
     TranslationEntry(std::uint64_t fingerprint, const Translation& translation);
 };
 
-}  // namespace railyard
+}  // namespace railyard::load

@@ -19,12 +19,14 @@
 
 #include "frames/frame.h"
 #include "frames/ring.h"
+#include "hosts/application.h"
 #include "network/events/events.h"
-#include "network/links/application.h"
 #include "network/links/channel.h"
 #include "switch/program_shares.h"
 
 namespace railyard::network {
+
+using hosts::Actions, hosts::Application;
 
 // Receive buffer shared by the copies of a frame: copies that have not left, and the latest departure so far.
 struct Share {
@@ -46,7 +48,7 @@ struct Crossing {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
     // State of the sending end in a window: `sent` frames; `wake_at`, `busy_until` and `waiting` of the
     // channel at the merge's position; `window` in which these were last read from the channel.
-    alignas(64) Ring<Channel::Flying> sent;
+    alignas(64) frames::Ring<Channel::Flying> sent;
     std::uint64_t window = 0;
     Time wake_at = kUnset, busy_until{};
     bool waiting = false;
@@ -100,7 +102,8 @@ struct ThreadWork {
 };
 
 struct alignas(64) Partition {
-    Partition(std::uint32_t at, FramePool& frames, ProgramShares& shares, std::uint64_t& next_number)
+    Partition(std::uint32_t at, FramePool& frames, switching::ProgramShares& shares,
+              std::uint64_t& next_number)
         : index(at), pool(frames), programs(shares), numbers(&next_number) {}
     Partition(const Partition&) = delete;
 
@@ -124,7 +127,7 @@ struct alignas(64) Partition {
 
     std::uint32_t index;
     FramePool& pool;
-    ProgramShares& programs;
+    switching::ProgramShares& programs;
     EventQueue events;
     std::uint64_t* numbers;  // counter of event numbers: the timeline's, or in a window `next_number`
     Time now{};
@@ -132,7 +135,7 @@ struct alignas(64) Partition {
     std::int64_t network_events = 0, waiting_frames = 0;  // events of kind Wake and Arrive; frames in queues
     std::uint64_t without_link = 0, hops = 0, failed = 0;
     std::vector<Bytes> bins;  // bytes delivered to hosts
-    Outputs out, egress_out;
+    switching::Outputs out, egress_out;
     std::size_t consulting = 0;                          // nested calls of applications
     std::vector<std::shared_ptr<Application>> replaced;  // applications replaced during these calls
     std::vector<Actions::Departure> departures;          // memory for reuse by Actions

@@ -6,9 +6,9 @@
 
 namespace railyard::network {
 
-Timeline::Timeline(FramePool& pool, ProgramShares& shares) { add_partition(pool, shares); }
+Timeline::Timeline(FramePool& pool, switching::ProgramShares& shares) { add_partition(pool, shares); }
 
-void Timeline::add_partition(FramePool& pool, ProgramShares& shares) {
+void Timeline::add_partition(FramePool& pool, switching::ProgramShares& shares) {
     const auto index = static_cast<std::uint32_t>(partitions_.size());
     partitions_.push_back(std::make_unique<Partition>(index, pool, shares, number_));
 }

@@ -19,7 +19,7 @@ class Timeline {
     static constexpr std::uint32_t kMostPartitions = 1024;
 
     // The first partition takes its frames from `pool`.
-    Timeline(FramePool& pool, ProgramShares& shares);
+    Timeline(FramePool& pool, switching::ProgramShares& shares);
     Timeline(const Timeline&) = delete;
 
     [[nodiscard]] Time now() const { return now_; }
@@ -37,7 +37,7 @@ class Timeline {
     [[nodiscard]] const std::vector<std::unique_ptr<Partition>>& partitions() const { return partitions_; }
     [[nodiscard]] Partition& first() const { return *partitions_.front(); }
     [[nodiscard]] bool alone() const { return partitions_.size() == 1; }
-    void add_partition(FramePool& pool, ProgramShares& shares);
+    void add_partition(FramePool& pool, switching::ProgramShares& shares);
     // True once an event has been created.
     [[nodiscard]] bool started() const { return number_ > 1; }
 

@@ -9,9 +9,9 @@
 namespace railyard::network {
 
 Channel::Channel(const LinkConfig& given, std::string called)
-    : rate_bps(given.rate_bps), config(given), name(std::move(called)) {
-    if (config.rate_bps <= 0)
-        throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) +
+    : rate(given.rate), config(given), name(std::move(called)) {
+    if (config.rate <= Rate())
+        throw std::invalid_argument("link " + name + ": a rate of " + to_string(config.rate) +
                                     " bit/s; it must be positive");
     if (config.delay < Time()) throw std::invalid_argument("link " + name + ": the delay is negative");
     if (config.credit_bytes < Bytes() || config.queue_bytes < Bytes())
@@ -142,7 +142,7 @@ std::optional<Lane> Channel::next_by_deficit() {
     }
 }
 
-Time Channel::send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to) {
+Time Channel::send(FrameHandle frame, Lane lane, Time now, frames::Ring<Flying>& to) {
     if (config.scheduler != Scheduler::Strict) {
         if (config.scheduler == Scheduler::RoundRobin) turn_ = (lane.value() + 1u) % kVls;
         // An empty queue loses its deficit.
@@ -168,7 +168,7 @@ Time Channel::send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to) {
 }
 
 void Channel::instrument(Flying& flight, Time now) {
-    for (PcapFile* const file : recorders_)
+    for (frames::PcapFile* const file : recorders_)
         file->write(flight.frame->view(), std::chrono::nanoseconds(now / kNanosecond));
     if (recent_) recent_->put(now, direction_, flight.frame->view());
     flight.arrival += wrong_.extra_delay;
@@ -191,28 +191,28 @@ void Channel::impair(const Impairment& how) {
     if (!(how.loss >= 0 && how.loss <= 1))
         throw std::invalid_argument("link " + name + ": a loss of " + std::to_string(how.loss) +
                                     "; it must be between 0 and 1");
-    if (how.rate_bps && *how.rate_bps <= 0)
-        throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(*how.rate_bps) +
+    if (how.rate && *how.rate <= Rate())
+        throw std::invalid_argument("link " + name + ": a rate of " + to_string(*how.rate) +
                                     " bit/s; it must be positive");
     if (how.extra_delay < Time())
         throw std::invalid_argument("link " + name + ": the extra delay is negative");
     wrong_ = how;
-    rate_bps = how.rate_bps.value_or(config.rate_bps);
+    rate = how.rate.value_or(config.rate);
     instrumented = true;
 }
 
 bool Channel::impaired() const {
-    return wrong_.blocked || wrong_.loss > 0 || wrong_.rate_bps || wrong_.extra_delay > Time();
+    return wrong_.blocked || wrong_.loss > 0 || wrong_.rate || wrong_.extra_delay > Time();
 }
 
-void Channel::record(PcapFile& file) {
+void Channel::record(frames::PcapFile& file) {
     recorders_.push_back(&file);
     instrumented = true;
 }
 
-void Channel::keep_recent(std::shared_ptr<RecentFrames> recent, Direction direction) {
+void Channel::keep_recent(std::shared_ptr<frames::RecentFrames> recent, Direction way) {
     recent_ = std::move(recent);
-    direction_ = direction;
+    direction_ = way;
     instrumented = true;
 }
 

@@ -16,19 +16,22 @@
 #include "index.h"
 #include "network/links/queue_policy.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 class Switch;
 
-}  // namespace railyard
+}  // namespace railyard::switching
 
 namespace railyard::network {
+
+using frames::Frame, frames::FrameHandle, frames::FramePool, frames::Held;
+using switching::Switch;
 
 // Scheduler of a port's VLs. Deficit: deficit round robin (Shreedhar and Varghese), fair in bytes.
 enum class Scheduler : int { Strict, RoundRobin, Deficit };
 
 struct LinkConfig {
-    std::int64_t rate_bps = 0;
+    Rate rate{};
     Time delay{};
     Bytes credit_bytes{};        // receive buffer of a VL; 0: no credits, drop-tail
     Bytes queue_bytes{1 << 20};  // drop-tail limit of a VL
@@ -40,9 +43,9 @@ struct LinkConfig {
 
 // Impairment of a channel for frames sent from now on; the default impairs nothing.
 struct Impairment {
-    bool blocked = false;                    // loses all frames
-    double loss = 0;                         // probability of losing a frame
-    std::optional<std::int64_t> rate_bps{};  // replaces the rate of the link
+    bool blocked = false;        // loses all frames
+    double loss = 0;             // probability of losing a frame
+    std::optional<Rate> rate{};  // replaces the rate of the link
     Time extra_delay{};
 };
 
@@ -72,7 +75,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
     [[nodiscard]] bool lossless() const { return config.credit_bytes > Bytes(); }
     // Return the transmission time of a frame.
-    [[nodiscard]] Time serialisation(Bytes bytes) const { return transmission_time(bytes, rate_bps); }
+    [[nodiscard]] Time serialisation(Bytes bytes) const { return transmission_time(bytes, rate); }
 
     // Enqueue a frame, trimmed if necessary. If it is refused, count it in `losses`, leave it with the caller
     // and return false. runtime_error if it is larger than the receive buffer.
@@ -96,7 +99,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::optional<Lane> next();
     // Send a frame taken from `lane` at `now`, and append it to `to`; return the end of its transmission.
     struct Flying;
-    Time send(FrameHandle frame, Lane lane, Time now, Ring<Flying>& to);
+    Time send(FrameHandle frame, Lane lane, Time now, frames::Ring<Flying>& to);
 
     // Drop all frames in flight.
     void clear_wire() {
@@ -122,11 +125,11 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     [[nodiscard]] bool impaired() const;
     void seed(std::uint64_t seed) { chance_ = seed; }
     // Record frames in `file`, in addition to earlier files; the caller keeps it until end_recordings().
-    void record(PcapFile& file);
+    void record(frames::PcapFile& file);
     void end_recordings() { recorders_.clear(); }
     // Keep the latest frames in `recent`, which the other direction may share; null: stop.
-    void keep_recent(std::shared_ptr<RecentFrames> recent, Direction direction);
-    [[nodiscard]] const RecentFrames* recent() const { return recent_.get(); }
+    void keep_recent(std::shared_ptr<frames::RecentFrames> recent, Direction way);
+    [[nodiscard]] const frames::RecentFrames* recent() const { return recent_.get(); }
 
     struct Flying {
         Time arrival{};
@@ -135,7 +138,7 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
     static constexpr std::size_t kHotLines = 3;
     Time busy_until{}, wake_at = kUnset;
-    std::int64_t rate_bps;      // current rate, with impairment
+    Rate rate;                  // current rate, with impairment
     std::uint32_t waiting = 0;  // frames in all queues
     unsigned ready = 0;         // a bit for each lane with frames
     bool up = true;
@@ -146,15 +149,15 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Index<Host> host;
     Index<Channel> successor;  // channel that now has this channel's receive buffer, after Links::plug
     Index<Crossing> crossing;  // none: both ends are in the same partition
-    Ring<Flying> flying;
-    Ring<Returning> returning;  // by time
+    frames::Ring<Flying> flying;
+    frames::Ring<Returning> returning;  // by time
     ChannelLoad load;
     LinkConfig config;
     ChannelLosses losses;
     std::unique_ptr<Pauses> pauses;  // of a channel with priority flow control
     // State of a lane: bytes queued, bytes of credit, bytes held in the receive buffer; frames sent.
     struct alignas(64) LaneState {
-        Ring<FrameHandle> queue;
+        frames::Ring<FrameHandle> queue;
         Bytes queued{}, credits{}, held{};
         std::uint64_t sent = 0;
     };
@@ -180,8 +183,8 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Impairment wrong_;
     Time last_arrival_{};       // latest arrival of frames sent while instrumented
     std::uint64_t chance_ = 0;  // state of the random number generator
-    std::vector<PcapFile*> recorders_;
-    std::shared_ptr<RecentFrames> recent_;
+    std::vector<frames::PcapFile*> recorders_;
+    std::shared_ptr<frames::RecentFrames> recent_;
     Direction direction_ = Direction::Forward;  // for `recent_`
     std::size_t turn_ = 0;                      // lane whose turn it is in round robin
     bool started_ = false;                      // the quantum of this turn has been added

@@ -156,7 +156,7 @@ void Links::set_seed(std::uint64_t seed_of_all) {
 }
 
 void Links::record(Index<Link> link, std::optional<Direction> direction, const std::string& path) {
-    recordings_.push_back(std::make_unique<PcapFile>(path));
+    recordings_.push_back(std::make_unique<frames::PcapFile>(path));
     for (const Direction way : kDirections)
         if (way == direction.value_or(way)) channels_[channel_of(link, way)].record(*recordings_.back());
 }
@@ -172,13 +172,13 @@ void Links::flush_recordings() const {
 
 void Links::keep_recent(Index<Link> link, std::size_t most) {
     kept_recent_ |= most > 0;
-    const auto frames = most > 0 ? std::make_shared<RecentFrames>(most) : nullptr;
-    for (const Direction way : kDirections) channels_[channel_of(link, way)].keep_recent(frames, way);
+    const auto recent = most > 0 ? std::make_shared<frames::RecentFrames>(most) : nullptr;
+    for (const Direction way : kDirections) channels_[channel_of(link, way)].keep_recent(recent, way);
 }
 
-std::vector<RecentFrames::Item> Links::recent(Index<Link> link) const {
-    const RecentFrames* frames = channels_[channel_of(link, Direction::Forward)].recent();
-    return frames == nullptr ? std::vector<RecentFrames::Item>{} : frames->list();
+std::vector<frames::RecentFrames::Item> Links::recent(Index<Link> link) const {
+    const frames::RecentFrames* kept = channels_[channel_of(link, Direction::Forward)].recent();
+    return kept == nullptr ? std::vector<frames::RecentFrames::Item>{} : kept->list();
 }
 
 const Channel& Links::channel(Index<Link> link, Direction direction) const {

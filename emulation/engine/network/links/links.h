@@ -76,7 +76,7 @@ class Links {
     void flush_recordings() const;
     // Keep the latest `most` frames of a link, both directions together; 0: none. Never changes results.
     void keep_recent(Index<Link> link, std::size_t most);
-    [[nodiscard]] std::vector<RecentFrames::Item> recent(Index<Link> link) const;
+    [[nodiscard]] std::vector<frames::RecentFrames::Item> recent(Index<Link> link) const;
     // True if links are recorded or frames are kept; several partitions would write to the same objects.
     [[nodiscard]] bool observed() const { return !recordings_.empty() || kept_recent_; }
 
@@ -118,11 +118,11 @@ class Links {
     void seed(Index<Channel> index);
 
     const Switches& switches_;
-    List<Channel, Channel, HugePageAllocator<Channel>> channels_;
+    List<Channel, Channel, frames::HugePageAllocator<Channel>> channels_;
     List<Link> links_;
     List<Switch, std::vector<Index<Channel>>> out_;  // by port
     std::uint64_t seed_ = 0;
-    std::vector<std::unique_ptr<PcapFile>> recordings_;  // the channels of a link refer to its file
+    std::vector<std::unique_ptr<frames::PcapFile>> recordings_;  // the channels of a link refer to its file
     bool kept_recent_ = false;
     Time sampled_{};                    // time of the last sample
     List<Channel, Time> sampled_busy_;  // by channel, sending time counted in samples so far

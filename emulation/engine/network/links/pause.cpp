@@ -17,7 +17,7 @@ constexpr std::size_t kVector = 17, kTimes = 18;
 
 }  // namespace
 
-FrameHandle pause_frame(FramePool& pool, PauseOrder order) {
+frames::FrameHandle pause_frame(frames::FramePool& pool, PauseOrder order) {
     std::array<std::uint8_t, kBytes> bytes{};
     std::copy(kStart.begin(), kStart.end(), bytes.begin());
     bytes[kVector] = static_cast<std::uint8_t>(order.stop | order.go);
@@ -26,7 +26,7 @@ FrameHandle pause_frame(FramePool& pool, PauseOrder order) {
     return pool.acquire(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-std::optional<PauseOrder> pause_order(const Frame& frame) {
+std::optional<PauseOrder> pause_order(const frames::Frame& frame) {
     if (frame.stored < kTimes + 2 * kClasses) return std::nullopt;
     const std::uint8_t* const bytes = frame.data();
     if (!std::equal(kStart.begin(), kStart.begin() + 6, bytes) ||

@@ -25,9 +25,9 @@ struct PauseOrder {
     std::uint8_t stop = 0, go = 0;
 };
 
-FrameHandle pause_frame(FramePool& pool, PauseOrder order);
+frames::FrameHandle pause_frame(frames::FramePool& pool, PauseOrder order);
 // Parse a pause frame; none for other frames.
-std::optional<PauseOrder> pause_order(const Frame& frame);
+std::optional<PauseOrder> pause_order(const frames::Frame& frame);
 
 class Pauses {
    public:
@@ -56,7 +56,7 @@ class Pauses {
     // Forget all pauses, since the link is down.
     void reset();
 
-    Ring<FrameHandle> frames;  // pause frames that wait for the wire
+    frames::Ring<frames::FrameHandle> frames;  // pause frames that wait for the wire
     std::uint64_t sent = 0, received = 0, overruns = 0, expired = 0, dropped = 0;
 
    private:

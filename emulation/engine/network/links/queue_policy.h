@@ -42,6 +42,6 @@ struct QueuePolicy {
 // Remove a data frame's payload and move the frame to the service level of responses. Return false, without
 // effect, for frames without a payload or without support for congestion marks.
 // docs/reference/wire-format.md has the format of trimmed frames.
-bool trim(Frame& frame);
+bool trim(frames::Frame& frame);
 
 }  // namespace railyard::network

@@ -35,11 +35,11 @@ std::array<std::uint8_t, kBytes> header(const nb::bytes& bytes) {
 }
 
 // First credit in bytes and rate of all grants in bit/s.
-hosts::CreditParameters credits_of(const std::pair<Bytes, std::int64_t>& given) {
+hosts::CreditParameters credits_of(const std::pair<Bytes, Rate>& given) {
     const auto& [first, rate] = given;
-    if (first < Bytes(1) || rate < 1)
+    if (first < Bytes(1) || rate < Rate(1))
         throw std::invalid_argument("the first credit is " + to_string(first) +
-                                    " bytes and the rate of credits " + std::to_string(rate) +
+                                    " bytes and the rate of credits " + to_string(rate) +
                                     " bit/s; give positive values");
     return {first, rate};
 }
@@ -74,7 +74,7 @@ std::optional<hosts::Reduction> reduction_from(const std::optional<ReductionTupl
         throw std::invalid_argument(
             "the reduction has a rate of 0 bit/s; give a positive rate, or None for no limit");
     hosts::Reduction out{.ccu = ccu, .core_percent = percent};
-    if (rate) out.rate_bps = static_cast<std::int64_t>(*rate);
+    if (rate) out.rate = Rate(static_cast<std::int64_t>(*rate));
     if (sram) out.sram_bytes = Bytes(*sram);
     return out;
 }
@@ -114,7 +114,7 @@ void bind_transport(nb::module_& m) {
                int lb_mode, std::uint32_t first_psn, std::uint16_t first_queue, int level, bool adaptive,
                const nb::bytes& data, const nb::bytes& ack, const nb::object& congestion, bool lossy,
                const std::string& spray, std::uint32_t entropies, std::uint64_t seed,
-               const std::optional<std::pair<Bytes, std::int64_t>>& credits, bool go_back) {
+               const std::optional<std::pair<Bytes, Rate>>& credits, bool go_back) {
                 if (window < 1 || window > hosts::kMaxWindow)
                     throw std::invalid_argument("the window is " + std::to_string(window) +
                                                 " frames; give 1 to " + std::to_string(hosts::kMaxWindow));

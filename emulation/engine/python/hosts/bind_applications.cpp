@@ -4,12 +4,12 @@
 #include <string_view>
 #include <utility>
 
-#include "network/links/application.h"
+#include "hosts/application.h"
 #include "python/bind.h"
 
 namespace railyard::python {
 
-void to_answer(const nb::object& output, network::Actions& actions) {
+void to_answer(const nb::object& output, hosts::Actions& actions) {
     const nb::tuple pair = nb::cast<nb::tuple>(output);
     for (const nb::handle item : nb::cast<nb::list>(pair[0])) {
         const nb::tuple frame_and_vl = nb::cast<nb::tuple>(item);
@@ -20,15 +20,15 @@ void to_answer(const nb::object& output, network::Actions& actions) {
     if (!pair[1].is_none()) actions.deadline = nb::cast<Time>(pair[1]);
 }
 
-nb::object from_answer(const network::Actions& actions) {
+nb::object from_answer(const hosts::Actions& actions) {
     nb::list frames;
-    for (const network::Actions::Departure& departure : actions.departures)
+    for (const hosts::Actions::Departure& departure : actions.departures)
         frames.append(nb::make_tuple(to_bytes(departure.frame->view()), departure.vl));
     return nb::make_tuple(frames, actions.deadline ? nb::cast(*actions.deadline) : nb::none());
 }
 
-FramePool& loose_frames() {
-    static auto* const pool = new FramePool;
+frames::FramePool& loose_frames() {
+    static auto* const pool = new frames::FramePool;
     return *pool;
 }
 
@@ -36,19 +36,19 @@ namespace {
 
 // Wrapper of a Python handler as an application. The handler's start(now), on_frame(bytes, now) and
 // on_timer(now) return ([(frame, vl), ...], deadline or None).
-class PythonStation : public network::Application {
+class PythonStation : public hosts::Application {
    public:
     explicit PythonStation(nb::object handler) : handler_(std::move(handler)) {}
 
-    void start(Time now, network::Actions& actions) override {
+    void start(Time now, hosts::Actions& actions) override {
         to_answer(handler_.attr("start")(now), actions);
     }
-    void on_frame(FrameHandle frame, Time now, network::Actions& actions) override {
+    void on_frame(frames::FrameHandle frame, Time now, hosts::Actions& actions) override {
         const nb::bytes bytes = to_bytes(frame->view());
         frame.reset();
         to_answer(handler_.attr("on_frame")(bytes, now), actions);
     }
-    void on_timer(Time now, network::Actions& actions) override {
+    void on_timer(Time now, hosts::Actions& actions) override {
         to_answer(handler_.attr("on_timer")(now), actions);
     }
 
@@ -58,10 +58,10 @@ class PythonStation : public network::Application {
 
 }  // namespace
 
-std::shared_ptr<network::Application> application_of(const nb::object& handler) {
+std::shared_ptr<hosts::Application> application_of(const nb::object& handler) {
     if (handler.is_none()) return nullptr;
-    if (nb::isinstance<network::Application>(handler))
-        return nb::cast<std::shared_ptr<network::Application>>(handler);
+    if (nb::isinstance<hosts::Application>(handler))
+        return nb::cast<std::shared_ptr<hosts::Application>>(handler);
     return std::make_shared<PythonStation>(handler);
 }
 

@@ -17,7 +17,7 @@ namespace railyard::python {
 
 namespace {
 
-using FactsTuple = std::tuple<Time, std::int64_t, Bytes, bool>;
+using FactsTuple = std::tuple<Time, Rate, Bytes, bool>;
 
 hosts::PathFacts facts_of(const FactsTuple& given) {
     const auto& [rtt, rate, frame, trims] = given;
@@ -50,8 +50,8 @@ class InPython final : public hosts::CongestionControl {
     hosts::SendLimits ask(const char* method, const Values&... values) {
         const nb::gil_scoped_acquire held;
         const nb::object answer = own_.attr(method)(values...);
-        std::pair<Bytes, std::int64_t> limits;
-        if (!nb::try_cast(answer, limits) || limits.first < Bytes() || limits.second < 0)
+        std::pair<Bytes, Rate> limits;
+        if (!nb::try_cast(answer, limits) || limits.first < Bytes() || limits.second < Rate())
             throw std::invalid_argument("congestion control " + name_ + ": " + method + " returned " +
                                         nb::cast<std::string>(nb::repr(answer)) +
                                         "; return (window in bytes, rate in bit/s), 0 for no limit");

@@ -22,7 +22,7 @@ namespace {
 
 template <typename Event>
 nb::object actions_of(const Event& event) {
-    network::Actions actions(loose_frames());
+    hosts::Actions actions(loose_frames());
     event(actions);
     return from_answer(actions);
 }
@@ -54,12 +54,12 @@ nb::object array_of(const hosts::Participant& agent) {
 }
 
 void bind_participant(nb::module_& m) {
-    const nb::class_<network::Application> application(
+    const nb::class_<hosts::Application> application(
         m, "Application",
         "Program on a host, in C++.\n"
         "\n"
         "While an application is the handler of a Network's host, only the network calls it.");
-    nb::class_<hosts::Participant, network::Application>(
+    nb::class_<hosts::Participant, hosts::Application>(
         m, "Participant",
         "Agent of an NPU in a collective; see emulation.traffic.host.agents.\n"
         "\n"
@@ -68,13 +68,13 @@ void bind_participant(nb::module_& m) {
         .def(
             "start",
             [](hosts::Participant& p, Time now) {
-                return actions_of([&](network::Actions& a) { p.start(now, a); });
+                return actions_of([&](hosts::Actions& a) { p.start(now, a); });
             },
             nb::arg("now"), nb::sig("def start(self, now: int) -> Output"))
         .def(
             "on_frame",
             [](hosts::Participant& p, const nb::bytes& frame, Time now) {
-                return actions_of([&](network::Actions& a) {
+                return actions_of([&](hosts::Actions& a) {
                     p.on_frame(a.pool.acquire(frame.c_str(), frame.size()), now, a);
                 });
             },
@@ -82,13 +82,13 @@ void bind_participant(nb::module_& m) {
         .def(
             "on_timer",
             [](hosts::Participant& p, Time now) {
-                return actions_of([&](network::Actions& a) { p.on_timer(now, a); });
+                return actions_of([&](hosts::Actions& a) { p.on_timer(now, a); });
             },
             nb::arg("now"), nb::sig("def on_timer(self, now: int) -> Output"))
         .def(
             "reroute",
             [](hosts::Participant& p, const hosts::Routes& routes, Time now) {
-                return actions_of([&](network::Actions& a) { p.on_reroute(routes, now, a); });
+                return actions_of([&](hosts::Actions& a) { p.on_reroute(routes, now, a); });
             },
             nb::sig("def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output"),
             "Retransmit the frames in flight whose routes have changed.\n"
@@ -152,7 +152,7 @@ void bind_saturator(nb::module_& m) {
             nb::sig("def __init__(self, frames: int, /) -> None"))
         .def_ro("left", &hosts::SaturationBudget::left)
         .def_ro("received", &hosts::SaturationBudget::received);
-    nb::class_<hosts::Saturator, network::Application>(
+    nb::class_<hosts::Saturator, hosts::Application>(
         m, "Saturator",
         "Load generator that keeps a lossless fabric full; see emulation.traffic.host.saturate.\n"
         "\n"

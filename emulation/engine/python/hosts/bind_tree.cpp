@@ -111,7 +111,7 @@ void bind_tree(nb::module_& m) {
             "move_to",
             [](hosts::TreeMember& t, std::uint16_t tree, const PortTuple& port,
                std::shared_ptr<hosts::TreeBlocks> blocks, Time now) {
-                network::Actions actions(loose_frames());
+                hosts::Actions actions(loose_frames());
                 t.move(tree, port_of(port), std::move(blocks), now, actions);
                 return from_answer(actions);
             },

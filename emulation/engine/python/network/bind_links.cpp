@@ -20,7 +20,7 @@ namespace railyard::python {
 
 namespace {
 
-network::LinkConfig link_config(std::int64_t rate, Time delay, Bytes credit, Bytes queue,
+network::LinkConfig link_config(Rate rate, Time delay, Bytes credit, Bytes queue,
                                 const std::string& scheduler, const std::optional<std::vector<Bytes>>& quanta,
                                 std::shared_ptr<const network::QueuePolicy> policy = nullptr) {
     static const char* const kNames[] = {"strict", "round-robin", "deficit"};
@@ -90,8 +90,8 @@ void bind_queue_policy(nb::module_& m) {
 void bind_connections(nb::class_<network::Network, SwitchSet>& c) {
     c.def(
          "connect",
-         [](network::Network& n, Index<Switch> a, int pa, Index<Switch> b, int pb, std::int64_t rate,
-            Time delay, Bytes credit, Bytes queue, const std::string& scheduler,
+         [](network::Network& n, Index<Switch> a, int pa, Index<Switch> b, int pb, Rate rate, Time delay,
+            Bytes credit, Bytes queue, const std::string& scheduler,
             const std::optional<std::vector<Bytes>>& quanta, bool plugged,
             std::shared_ptr<const network::QueuePolicy> policy,
             std::shared_ptr<const network::QueuePolicy> back) {
@@ -120,7 +120,7 @@ void bind_connections(nb::class_<network::Network, SwitchSet>& c) {
          "link that is not `plugged` is down, and its ports keep the link they have.")
         .def(
             "attach_host",
-            [](network::Network& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, Bytes credit,
+            [](network::Network& n, Index<Switch> sw, int port, Rate rate, Time delay, Bytes credit,
                Bytes queue, const std::string& scheduler, const std::optional<std::vector<Bytes>>& quanta,
                std::shared_ptr<const network::QueuePolicy> policy) {
                 return n.attach_host({sw, port_of(port)}, link_config(rate, delay, credit, queue, scheduler,
@@ -182,9 +182,9 @@ void bind_link_changes(nb::class_<network::Network, SwitchSet>& c) {
         .def(
             "impair",
             [](network::Network& n, Index<network::Link> link, int direction, bool blocked, double loss,
-               std::optional<std::int64_t> rate, Time delay) {
+               std::optional<Rate> rate, Time delay) {
                 n.links().impair(link, direction_of<std::out_of_range>(n, link, direction),
-                                 {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
+                                 {.blocked = blocked, .loss = loss, .rate = rate, .extra_delay = delay});
             },
             nb::arg("link"), nb::arg("direction"), nb::kw_only(), nb::arg("blocked") = false,
             nb::arg("loss") = 0.0, nb::arg("rate_bps") = nb::none(), nb::arg("extra_delay_ps") = 0,
@@ -226,7 +226,7 @@ void bind_link_changes(nb::class_<network::Network, SwitchSet>& c) {
             "recent",
             [](const network::Network& n, Index<network::Link> link) {
                 nb::list out;
-                for (const RecentFrames::Item& item : n.links().recent(link))
+                for (const frames::RecentFrames::Item& item : n.links().recent(link))
                     out.append(nb::make_tuple(item.number, item.time, static_cast<int>(item.direction),
                                               to_bytes(item.bytes)));
                 return out;

@@ -22,9 +22,9 @@ namespace railyard::python {
 namespace {
 
 // Return a copy of a frame whose headers `convert` has converted.
-nb::bytes converted(const nb::bytes& bytes, void (*convert)(Frame&)) {
-    FramePool pool;
-    const FrameHandle frame = pool.acquire(bytes.c_str(), bytes.size());
+nb::bytes converted(const nb::bytes& bytes, void (*convert)(frames::Frame&)) {
+    frames::FramePool pool;
+    const frames::FrameHandle frame = pool.acquire(bytes.c_str(), bytes.size());
     convert(*frame);
     return to_bytes(frame->view());
 }
@@ -105,7 +105,7 @@ void bind_handlers(nb::class_<network::Network, SwitchSet>& c) {
         .def(
             "act",
             [](network::Network& n, Index<network::Host> host, const nb::object& output) {
-                network::Actions actions(n.pool_of(host));
+                hosts::Actions actions(n.pool_of(host));
                 to_answer(output, actions);
                 n.act(host, actions);
             },
@@ -203,7 +203,7 @@ void bind_frames(nb::class_<network::Network, SwitchSet>& c) {
                     throw std::invalid_argument(
                         "switch " + s->name() +
                         " runs a program that is not traced; load the program with traced=True");
-                std::vector<TraceStep> steps;
+                std::vector<switching::TraceStep> steps;
                 nb::list sent;
                 for (const auto& [egress, bytes] : trace(n, sw, port, view(frame), steps))
                     sent.append(nb::make_tuple(egress, to_bytes(bytes)));
@@ -248,13 +248,13 @@ void bind_network(nb::module_& m) {
     bind_deliveries(network);
     bind_frames(network);
     m.def(
-        "to_cna24", [](const nb::bytes& frame) { return converted(frame, to_cna24); },
+        "to_cna24", [](const nb::bytes& frame) { return converted(frame, frames::to_cna24); },
         nb::sig("def to_cna24(frame: bytes, /) -> bytes"),
         "Return a frame with its CNA16 header converted to CNA24 and reliable transport headers.\n"
         "\n"
         "A frame with other headers is returned unchanged (docs/reference/wire-format.md).");
     m.def(
-        "from_cna24", [](const nb::bytes& frame) { return converted(frame, from_cna24); },
+        "from_cna24", [](const nb::bytes& frame) { return converted(frame, frames::from_cna24); },
         nb::sig("def from_cna24(frame: bytes, /) -> bytes"),
         "Undo to_cna24(); a frame with other headers is returned unchanged.");
 }

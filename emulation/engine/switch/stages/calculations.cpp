@@ -5,7 +5,7 @@
 
 #include "switch/stages/pipeline.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 void BitWriter::put(const std::uint64_t* value, unsigned bits) {
     if (used_ == 0 && bits % 8 == 0) {
@@ -71,4 +71,4 @@ void Calculations::update_checksums() {
             state_.slots[c.target] = calculate(state_.program.calculations[c.calculation]) & low_mask(c.bits);
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

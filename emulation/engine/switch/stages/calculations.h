@@ -5,7 +5,7 @@
 
 #include "switch/stages/frame_state.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 // Concatenates values bit by bit, most significant bit first.
 class BitWriter {
@@ -37,4 +37,4 @@ class Calculations {
     FrameState& state_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

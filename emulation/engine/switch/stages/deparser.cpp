@@ -6,19 +6,19 @@
 #include "switch/stages/deparser.h"
 #include "switch/stages/pipeline.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 // Write the fields that the program may change into `bytes`, the bytes of their header.
 void Deparser::overlay(const Header& header, std::uint8_t* bytes) const {
     const std::uint64_t* v = state_.slots.data();
-    const FieldPart* part = header.written.data();
-    const FieldPart* const end = part + header.written.size();
+    const load::FieldPart* part = header.written.data();
+    const load::FieldPart* const end = part + header.written.size();
     while (part != end) {
         const std::size_t at = part->word;
-        std::uint64_t word = load_word(bytes + 8 * at);
+        std::uint64_t word = frames::load_word(bytes + 8 * at);
         for (; part != end && part->word == at; ++part)
             word = (word & ~part->mask) | (std::rotl(v[part->slot], part->rotation) & part->mask);
-        store_word(bytes + 8 * at, word);
+        frames::store_word(bytes + 8 * at, word);
     }
 }
 
@@ -93,4 +93,4 @@ void Deparser::interpret(Frame& frame) {
     ASSERT(to == frame.data() + bytes);
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

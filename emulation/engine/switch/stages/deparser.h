@@ -3,7 +3,7 @@
 
 #include "switch/stages/frame_state.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 // Deparser: writes the valid headers of a FrameState into the frame.
 class Deparser {
@@ -26,4 +26,4 @@ class Deparser {
     FrameState& state_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace railyard {
+namespace railyard::switching {
 
 FrameState::FrameState(std::shared_ptr<const Program> of)
     : owned_program(std::move(of)), program(*owned_program), slots(program.image) {}
@@ -17,13 +17,13 @@ void FrameState::begin(const Frame& arrived, Port ingress_port, Time time) {
     std::fill_n(slots.begin(), program.cleared_slots, 0);
     ingress_length = length = arrived.length;
     truncate = 0;
-    slots[program.standard.ingress_port] = ingress_port.value() & low_mask(kPortBits);
+    slots[program.standard.ingress_port] = ingress_port.value() & low_mask(load::kPortBits);
     slots[program.standard.packet_length] = arrived.length;
 }
 
 void FrameState::save(Frame& pending) const {
     if (pending.phv == nullptr) pending.phv = pending.pool->acquire_state();
-    Phv& phv = *pending.phv;
+    frames::Phv& phv = *pending.phv;
     phv.slots.assign(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(program.cleared_slots));
     phv.epoch = owner->epoch;
     phv.parsed = parsed;
@@ -35,7 +35,7 @@ void FrameState::save(Frame& pending) const {
 
 void FrameState::load(Frame& pending) {
     ASSERT(pending.phv != nullptr && pending.phv->epoch == owner->epoch);
-    const Phv& phv = *pending.phv;
+    const frames::Phv& phv = *pending.phv;
     ASSERT(phv.slots.size() == program.cleared_slots);
     std::copy(phv.slots.begin(), phv.slots.end(), slots.begin());
     parsed = phv.parsed;
@@ -50,7 +50,7 @@ void FrameState::use_pass() {
     if (left.passes == 0)
         throw std::runtime_error("switch " + owner->name +
                                  ": a frame was resubmitted, recirculated or cloned by egress " +
-                                 std::to_string(Budget{}.passes) +
+                                 std::to_string(frames::Budget{}.passes) +
                                  " times, its copies included, and there is no end to it; program " +
                                  program.name + " must end its rounds");
     --left.passes;
@@ -58,18 +58,19 @@ void FrameState::use_pass() {
 
 void FrameState::use_copies(std::size_t count) {
     if (count > left.copies)
-        throw std::runtime_error("switch " + owner->name + ": more than " + std::to_string(Budget{}.copies) +
+        throw std::runtime_error("switch " + owner->name + ": more than " +
+                                 std::to_string(frames::Budget{}.copies) +
                                  " copies of a frame, by multicast groups and clone sessions in all its "
                                  "passes; give them fewer replicas, or let program " +
                                  program.name + " copy a frame in one pass only");
     left.copies -= static_cast<std::uint32_t>(count);
-    ASSERT(left.copies <= Budget{}.copies && left.passes <= Budget{}.passes);
+    ASSERT(left.copies <= frames::Budget{}.copies && left.passes <= frames::Budget{}.passes);
 }
 
 void FrameState::refuse_rounds() const {
     throw std::runtime_error("switch " + owner->name + ": a loop of program " + program.name +
-                             " went round " + std::to_string(Budget{}.rounds) +
+                             " went round " + std::to_string(frames::Budget{}.rounds) +
                              " times for one frame, its copies included; it must end");
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

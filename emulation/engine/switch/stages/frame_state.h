@@ -10,7 +10,7 @@
 #include "load/program/program.h"
 #include "switch/state.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 // Field values of a frame (in slots), position of the parser, and requests of the program. Parser, Pipeline,
 // Deparser and the other stages hold only a reference to a FrameState and are created for a call. Frames of
@@ -71,8 +71,8 @@ struct FrameState {
     std::uint32_t truncate = 0;        // 0: whole
     Requests requests;
     tables::Continuation member;  // action of the profile member chosen last
-    Budget left;
+    frames::Budget left;
     std::vector<std::uint8_t> scratch, emitted;
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -3,7 +3,7 @@
 
 #include "switch/stages/headers.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 void Headers::add(std::uint64_t header) {
     if (header >= state_.program.headers.size()) return;
@@ -101,4 +101,4 @@ void Headers::copy_stack(const Stack& to, const Stack& from) {
     }
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -3,7 +3,7 @@
 
 #include "switch/stages/frame_state.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 // Operations on headers, unions and stacks of a FrameState. Numbers that are no header's index are ignored.
 class Headers {
@@ -23,4 +23,4 @@ class Headers {
     FrameState& state_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -8,7 +8,7 @@
 #include "switch/stages/pipeline.h"
 #include "switch/stages/wide.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 namespace {
 
@@ -34,7 +34,7 @@ std::string decimal(const std::uint64_t* value, unsigned n, bool negative) {
 
 }  // namespace
 
-void Pipeline::log(const LogMessage& message) const {
+void Pipeline::log(const load::LogMessage& message) const {
     std::string out;
     std::size_t value = 0;
     for (std::size_t i = 0; i < message.format.size(); ++i) {
@@ -177,4 +177,4 @@ void Pipeline::operate(FrameState& state, const Instruction& i) {
     // clang-format on
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

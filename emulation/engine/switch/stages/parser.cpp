@@ -6,7 +6,7 @@
 #include "switch/stages/parser.h"
 #include "switch/stages/pipeline.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 namespace {
 
@@ -59,11 +59,11 @@ inline std::uint64_t Parser::extract_fixed(const Header& header, Frame& frame) {
     const std::uint8_t* bytes = frame.data() + state_.parsed;
     std::size_t at = SIZE_MAX;
     std::uint64_t word = 0;
-    for (const FieldPart& part : header.read) {
+    for (const load::FieldPart& part : header.read) {
         ASSERT(8U * part.word < header.bytes && part.slot < state_.slots.size());
         if (part.word != at) {
             at = part.word;
-            word = load_word(bytes + 8 * at);
+            word = frames::load_word(bytes + 8 * at);
         }
         const std::uint64_t bits = std::rotr(word & part.mask, part.rotation);
         v[part.slot] = part.joins ? v[part.slot] | bits : bits;
@@ -158,7 +158,7 @@ bool Parser::in_value_set(const Transition& t, const std::uint8_t* key, unsigned
 }
 
 Index<ParserState> Parser::wide_transition(const ParserState& state, Frame& frame, std::uint64_t& error) {
-    std::array<std::uint8_t, sizeof(std::uint64_t) * kMaxKeyLimbs> key;
+    std::array<std::uint8_t, sizeof(std::uint64_t) * load::kMaxKeyLimbs> key;
     std::array<std::uint64_t, 32> ahead;
     unsigned at = 0;
     for (const TransitionKey& k : state.key) {
@@ -229,4 +229,4 @@ void Parser::interpret(Frame& frame) {
     state_.slots[p.standard.parser_error] = error & low_mask(32);
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

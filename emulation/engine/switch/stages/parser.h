@@ -3,7 +3,7 @@
 
 #include "switch/stages/frame_state.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 // Parser: extracts headers of a frame into the slots of a FrameState.
 class Parser {
@@ -33,4 +33,4 @@ class Parser {
     FrameState& state_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

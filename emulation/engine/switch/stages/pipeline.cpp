@@ -6,7 +6,7 @@
 #include "switch/stages/calculations.h"
 #include "switch/stages/pipeline.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 namespace {
 
@@ -27,7 +27,7 @@ tables::LookupResult Pipeline::after_hit(FrameState& state, tables::Table& table
     state.owner->revived |= table.count(result.entry, CountedBytes(state.ingress_length), state.now);
     tables::Meter* const m = spec.meter ? table.meter(result.entry) : nullptr;
     if (m == nullptr) return result;
-    const MeterSpec& meter = p.meters[spec.meter];
+    const load::MeterSpec& meter = p.meters[spec.meter];
     const std::uint64_t colour =
         m->execute(meter.bytes ? static_cast<std::int64_t>(state.ingress_length) : 1, state.now);
     if (meter.target != kNoSlot) state.slots[meter.target] = colour & low_mask(meter.target_bits);
@@ -133,4 +133,4 @@ void Pipeline::execute(Place at) {
 #undef GO
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

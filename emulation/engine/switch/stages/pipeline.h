@@ -3,7 +3,7 @@
 
 #include "switch/stages/frame_state.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 // Ingress and egress: runs instructions and tables on the slots of a FrameState. Functions that translated
 // programs call for every frame are static and take the state, which is faster than a Pipeline in memory.
@@ -32,7 +32,7 @@ class Pipeline {
     const tables::Continuation& apply(std::size_t table, std::size_t position);
     [[nodiscard]] static tables::LookupResult after_hit(FrameState& state, tables::Table& table,
                                                         tables::LookupResult result);
-    void log(const LogMessage& message) const;
+    void log(const load::LogMessage& message) const;
 
     // trace.cpp
     void note(const Instruction& instruction);
@@ -41,4 +41,4 @@ class Pipeline {
     FrameState& state_;
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

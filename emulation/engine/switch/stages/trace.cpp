@@ -3,7 +3,7 @@
 #include "switch/stages/calculations.h"
 #include "switch/stages/pipeline.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 void Pipeline::note(const Instruction& i) {
     const Note& note = state_.program.notes[Index<Note>(i.a)];
@@ -19,7 +19,7 @@ void Pipeline::note(const Instruction& i) {
 void Pipeline::note_table(TraceStep& step) {
     const tables::Table& table = state_.owner->tables[state_.program.notes[step.note].table.at()];
     const TableSpec& spec = table.spec();
-    for (const Key& k : spec.keys)
+    for (const load::Key& k : spec.keys)
         for (unsigned limb = 0; limb < limbs(k.bits); ++limb)
             step.values.push_back(state_.slots[k.slot + limb] & (k.mask.empty() ? ~0ULL : k.mask[limb]));
     step.choice = table.explain(state_.slots.data(), [&] {
@@ -29,4 +29,4 @@ void Pipeline::note_table(TraceStep& step) {
     step.outcome = step.choice.entry.has_value();
 }
 
-}  // namespace railyard
+}  // namespace railyard::switching

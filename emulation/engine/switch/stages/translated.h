@@ -12,7 +12,7 @@
 #include "switch/stages/deparser.h"
 #include "switch/stages/pipeline.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 struct TranslatedProgram {
    protected:
@@ -84,4 +84,4 @@ struct TranslatedProgram {
     }
 };
 
-}  // namespace railyard
+}  // namespace railyard::switching

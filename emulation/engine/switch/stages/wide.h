@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace railyard::wide {
+namespace railyard::switching::wide {
 
 using Limb = std::uint64_t;
 constexpr unsigned kMost = 130;  // most limbs of an operand of multiply() and divide()
@@ -110,4 +110,4 @@ inline void clamp(Limb* v, unsigned n, unsigned bits, bool sign) {
     }
 }
 
-}  // namespace railyard::wide
+}  // namespace railyard::switching::wide

@@ -16,13 +16,15 @@
 #include "wire/ports/packet_socket.h"
 #include "wire/system.h"
 
-namespace railyard {
+namespace railyard::switching {
 
 class Switch;
 
-}  // namespace railyard
+}  // namespace railyard::switching
 
 namespace railyard::wire {
+
+using switching::Switch;
 
 // Counters of a port. Frames are counted unless the name says bytes.
 struct WireStats {
@@ -47,13 +49,13 @@ struct WirePort {
     bool blocked = false;  // the kernel accepts no more frames until the socket is writable
     bool dirty = false;    // is in the Wire's list of ports with frames to send
     bool told_too_long = false;
-    bool waits = false;                                 // is in SlotTimer: its next frame waits for its slot
-    double ns_per_byte = 0;                             // 0: no pacing
-    Nanoseconds slot_at{};                              // earliest time at which the next frame may leave
-    std::optional<PacketSocket> socket;                 // none while the port has no interface
-    std::array<Ring<FrameHandle>, kPriorities> queues;  // by priority
-    Ring<FrameHandle> ready;                            // dequeued, after egress
-    std::optional<PcapFile> in, out;
+    bool waits = false;                  // is in SlotTimer: its next frame waits for its slot
+    double ns_per_byte = 0;              // 0: no pacing
+    Nanoseconds slot_at{};               // earliest time at which the next frame may leave
+    std::optional<PacketSocket> socket;  // none while the port has no interface
+    std::array<frames::Ring<frames::FrameHandle>, kPriorities> queues;  // by priority
+    frames::Ring<frames::FrameHandle> ready;                            // dequeued, after egress
+    std::optional<frames::PcapFile> in, out;
     WireStats stats;
 
     [[nodiscard]] bool idle() const {
@@ -62,7 +64,7 @@ struct WirePort {
     }
     // Drop all queued frames, since the port is down.
     void drop_frames() {
-        const auto drop = [this](Ring<FrameHandle>& frames) {
+        const auto drop = [this](frames::Ring<frames::FrameHandle>& frames) {
             stats.refused_down += frames.size();
             frames.clear();
         };

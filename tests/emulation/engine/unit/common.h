@@ -29,12 +29,12 @@ void PrintTo(Amount<Kind, T> amount, std::ostream* out) {
 namespace unit {
 
 // A compiled program of the project, by its path from the project's root: "tests/programs/build/wire.json".
-inline std::shared_ptr<const Program> program(const std::string& path) {
+inline std::shared_ptr<const load::Program> program(const std::string& path) {
     std::ifstream in(std::string(RAILYARD_ROOT "/") + path);
     std::stringstream text;
     text << in.rdbuf();
     if (!in) throw std::runtime_error("cannot read " + path);
-    return Program::load(text.str());
+    return load::Program::load(text.str());
 }
 
 // Bytes of hexadecimal digits; spaces do not count.

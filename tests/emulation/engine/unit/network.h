@@ -10,22 +10,22 @@
 
 namespace railyard::unit {
 
-inline constexpr std::int64_t kByteAPicosecond = 8'000'000'000'000;  // in bit/s
+inline constexpr Rate kByteAPicosecond{8'000'000'000'000};
 
 // A station that records frames and timers, and may answer.
-class Sink : public network::Application {
+class Sink : public hosts::Application {
    public:
-    using Reply = std::function<void(FrameHandle, Time, network::Actions&)>;
+    using Reply = std::function<void(frames::FrameHandle, Time, hosts::Actions&)>;
     explicit Sink(Reply reply = nullptr) : reply_(std::move(reply)) {}
-    void start(Time now, network::Actions& actions) override {
+    void start(Time now, hosts::Actions& actions) override {
         started = now;
         actions.deadline = timer_at;
     }
-    void on_frame(FrameHandle frame, Time now, network::Actions& actions) override {
+    void on_frame(frames::FrameHandle frame, Time now, hosts::Actions& actions) override {
         seen.emplace_back(now, std::string(frame->view()));
         if (reply_) reply_(std::move(frame), now, actions);
     }
-    void on_timer(Time now, network::Actions& actions) override {
+    void on_timer(Time now, hosts::Actions& actions) override {
         timers.push_back(now);
         if (timers.size() < 3) actions.deadline = now + Time(10);
     }
@@ -49,14 +49,14 @@ inline std::string frame(unsigned port, std::size_t length, unsigned vl = 0) {
     return bytes;
 }
 
-inline const std::shared_ptr<const Program>& wire() {
-    static const std::shared_ptr<const Program> kWire = program("tests/programs/build/wire.json");
+inline const std::shared_ptr<const load::Program>& wire() {
+    static const std::shared_ptr<const load::Program> kWire = program("tests/programs/build/wire.json");
     return kWire;
 }
 
 inline network::LinkConfig link_config(Time delay = Time(), Bytes credits = Bytes()) {
     network::LinkConfig config;
-    config.rate_bps = kByteAPicosecond;
+    config.rate = kByteAPicosecond;
     config.delay = delay;
     config.credit_bytes = credits;
     return config;
@@ -66,19 +66,19 @@ inline network::LinkConfig link_config(Time delay = Time(), Bytes credits = Byte
 struct Wired {
     network::Network net;
 
-    Index<Switch> add(std::uint32_t partition = 0) {
-        const Index<Switch> index =
+    Index<switching::Switch> add(std::uint32_t partition = 0) {
+        const Index<switching::Switch> index =
             net.add_switch("s" + std::to_string(net.switch_count()), Port(510), partition);
         net.switch_at(index).set_program(wire());
         return index;
     }
     // Let frames for `port` leave by `out` as frames for `next`.
-    void steer(Index<Switch> index, std::uint64_t port, std::uint64_t out, std::uint64_t next) {
+    void steer(Index<switching::Switch> index, std::uint64_t port, std::uint64_t out, std::uint64_t next) {
         tables::EntrySpec entry;
         entry.match = {{{port}, {}, 0}};
         entry.action = wire()->actions.named("TestIngress.forward");
         entry.parameters = {out, next};
-        const Index<TableSpec> table = wire()->tables.named("TestIngress.forward");
+        const Index<load::TableSpec> table = wire()->tables.named("TestIngress.forward");
         ASSERT_EQ(net.switch_at(index).table(table.at()).insert(entry), tables::Status::Ok);
     }
     std::shared_ptr<Sink> sink(Index<network::Host> host, Sink::Reply reply = nullptr) {
@@ -93,7 +93,7 @@ struct Wired {
         std::shared_ptr<Sink> sink;
     };
     Chain chain(std::size_t count, const network::LinkConfig& config) {
-        std::vector<Index<Switch>> row;
+        std::vector<Index<switching::Switch>> row;
         for (std::size_t at = 0; at < count; ++at) row.push_back(add());
         Chain made;
         for (std::size_t at = 0; at + 1 < count; ++at)
@@ -103,9 +103,9 @@ struct Wired {
         made.sink = sink(made.target);
         return made;
     }
-    std::vector<ControlItem> take_control() {
-        std::deque<ControlItem>& queue = static_cast<SwitchSet&>(net).control();
-        std::vector<ControlItem> items(queue.begin(), queue.end());
+    std::vector<switching::ControlItem> take_control() {
+        std::deque<switching::ControlItem>& queue = static_cast<switching::SwitchSet&>(net).control();
+        std::vector<switching::ControlItem> items(queue.begin(), queue.end());
         queue.clear();
         return items;
     }

@@ -12,14 +12,14 @@ using Limbs = std::vector<std::uint64_t>;
 // A program with four actions, which have one parameter each, except for `bare`. The tables of the tests
 // refer to it, and `stranger` belongs to none of them.
 struct Actions {
-    Program program;
-    Index<Action> answer{0}, other{1}, bare{2}, stranger{3};
+    load::Program program;
+    Index<load::Action> answer{0}, other{1}, bare{2}, stranger{3};
 
     Actions() {
         for (const char* const name : {"answer", "other", "bare", "stranger"}) {
-            Action action;
+            load::Action action;
             action.name = name;
-            action.code = static_cast<Place>(10 * program.actions.size());
+            action.code = static_cast<load::Place>(10 * program.actions.size());
             if (action.name != "bare") {
                 action.parameter_limbs = 1;
                 action.targets = {99};
@@ -32,11 +32,11 @@ struct Actions {
 // One table of a switch, with keys from slot 0 on.
 class OneTable {
    public:
-    OneTable(Actions& actions, std::vector<Key> keys, std::size_t size = 8) : actions_(actions) {
-        Slot slot = 0;
-        for (Key& key : keys) {
+    OneTable(Actions& actions, std::vector<load::Key> keys, std::size_t size = 8) : actions_(actions) {
+        load::Slot slot = 0;
+        for (load::Key& key : keys) {
             key.slot = slot;
-            slot = static_cast<Slot>(slot + limbs(key.bits));
+            slot = static_cast<load::Slot>(slot + load::limbs(key.bits));
         }
         spec.keys = std::move(keys);
         spec.actions = {actions.answer, actions.other, actions.bare};
@@ -68,7 +68,7 @@ class OneTable {
         return *result.parameters;
     }
 
-    TableSpec spec;
+    load::TableSpec spec;
     std::unique_ptr<tables::TableLayout> layout;
     std::shared_ptr<tables::TableContent> content;
     std::unique_ptr<tables::Table> table;

@@ -8,13 +8,13 @@
 namespace railyard::network {
 namespace {
 
-constexpr std::int64_t kGbps = 1'000'000'000;
+constexpr Rate kGbps{1'000'000'000};
 
 struct Link1 : testing::Test {
     FramePool pool;
     static LinkConfig config(Bytes credits = Bytes()) {
         LinkConfig config;
-        config.rate_bps = 8 * kGbps;  // a byte a nanosecond
+        config.rate = 8 * kGbps;  // a byte a nanosecond
         config.delay = Time(5000);
         config.credit_bytes = credits;
         config.queue_bytes = Bytes(1000);
@@ -43,7 +43,7 @@ TEST_F(Link1, RefusesARateDelayOrBufferThatCannotBe) {
                                             {"delay", "the delay is negative"},
                                             {"buffer", "a buffer is negative"}}) {
         LinkConfig wrong = config();
-        if (change == "rate") wrong.rate_bps = 0;
+        if (change == "rate") wrong.rate = Rate();
         if (change == "delay") wrong.delay = Time(-1);
         if (change == "buffer") wrong.credit_bytes = Bytes(-1);
         try {
@@ -67,7 +67,7 @@ TEST_F(Link1, ADeficitSchedulerNeedsAQuantumForEachVl) {
 
 TEST_F(Link1, SerialisationIsRoundedUp) {
     LinkConfig odd = config();
-    odd.rate_bps = 3;
+    odd.rate = Rate(3);
     const Channel channel(odd, "x");
     EXPECT_EQ(channel.serialisation(Bytes(1)), Time(2'666'666'666'667));
     EXPECT_EQ(channel.serialisation(Bytes(3)), Time(8'000'000'000'000));
@@ -76,7 +76,7 @@ TEST_F(Link1, SerialisationIsRoundedUp) {
 
 TEST_F(Link1, SerialisationOfHugeFramesDoesNotOverflow) {
     LinkConfig slow = config();
-    slow.rate_bps = 8'000'000;
+    slow.rate = Rate(8'000'000);
     EXPECT_EQ(Channel(slow, "x").serialisation(Bytes(4'000'000'000U)), 4'000'000'000 * kMicrosecond);
 }
 
@@ -342,7 +342,7 @@ TEST_F(Link1, FramesKeepTheirOrderWhenAnExtraDelayEnds) {
 
 TEST_F(Link1, AnImpairedRateReplacesTheRateUntilItEnds) {
     Channel channel(config(), "x");
-    channel.impair({.rate_bps = 4 * kGbps});
+    channel.impair({.rate = 4 * kGbps});
     EXPECT_EQ(channel.serialisation(Bytes(100)), Time(200'000));
     channel.impair({});
     EXPECT_EQ(channel.serialisation(Bytes(100)), Time(100'000));
@@ -352,14 +352,14 @@ TEST_F(Link1, RefusesAnImpairmentThatCannotBe) {
     Channel channel(config(), "x");
     EXPECT_THROW(channel.impair({.loss = 1.5}), std::invalid_argument);
     EXPECT_THROW(channel.impair({.loss = std::numeric_limits<double>::quiet_NaN()}), std::invalid_argument);
-    EXPECT_THROW(channel.impair({.rate_bps = 0}), std::invalid_argument);
+    EXPECT_THROW(channel.impair({.rate = Rate()}), std::invalid_argument);
     EXPECT_THROW(channel.impair({.extra_delay = Time(-1)}), std::invalid_argument);
     EXPECT_FALSE(channel.impaired());
 }
 
 TEST_F(Link1, RecentFramesHaveTheTimeAtWhichTheyWereSent) {
     Channel channel(config(), "x");
-    channel.keep_recent(std::make_shared<RecentFrames>(2), Direction::Backward);
+    channel.keep_recent(std::make_shared<frames::RecentFrames>(2), Direction::Backward);
     channel.send(pool.acquire("abc", 3), Lane(0), Time(777), channel.flying);
     const auto items = channel.recent()->list();
     ASSERT_EQ(items.size(), 1U);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Time kUs = kMicrosecond;
 constexpr Bytes kFrame{1000};
-constexpr std::int64_t kRate = 8'000'000'000;  // a frame in 1 us
+constexpr Rate kRate{8'000'000'000};  // a frame in 1 us
 
 class Grants : public testing::Test {
    protected:
@@ -29,7 +29,7 @@ class Grants : public testing::Test {
     }
 
     void ask(std::size_t sender, Bytes bytes, Time now, bool without = false) {
-        network::Actions actions(pool_);
+        hosts::Actions actions(pool_);
         grants_.ask(*receivers_[sender], static_cast<std::uint32_t>(bytes.value()), without, now, actions);
         note(actions);
     }
@@ -38,14 +38,14 @@ class Grants : public testing::Test {
         told_.clear();
         while (grants_.due() <= end) {
             now_ = std::max(now_, grants_.due());
-            network::Actions actions(pool_);
+            hosts::Actions actions(pool_);
             grants_.run(now_, actions);
             note(actions);
         }
         return told_;
     }
-    void note(const network::Actions& actions) {
-        for (const network::Actions::Departure& departure : actions.departures) {
+    void note(const hosts::Actions& actions) {
+        for (const hosts::Actions::Departure& departure : actions.departures) {
             Fields fields;
             ASSERT_EQ(scan(departure.frame->data(), departure.frame->length, fields), nullptr);
             ASSERT_EQ(fields.opcode, kOpcodeCredit);

@@ -17,7 +17,7 @@
 #include "frames/ring.h"
 #include "frames/stream.h"
 
-namespace railyard {
+namespace railyard::frames {
 namespace {
 
 using unit::digits;
@@ -398,4 +398,4 @@ TEST(Cna24, LeavesAddressesOfMoreThan16BitsAlone) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::frames

@@ -15,7 +15,7 @@ using unit::templates;
 TEST(Codec, ADataFrameReadsBackAsItWasWritten) {
     FramePool pool;
     const std::string array(3000, 'x');
-    Payload* const payload = pool.share(reinterpret_cast<const std::uint8_t*>(array.data()), 2000);
+    frames::Payload* const payload = pool.share(reinterpret_cast<const std::uint8_t*>(array.data()), 2000);
     {
         const DataWriter writer(templates(), {0x0102, 0x0304, 5, 6}, 1, 77, kFloat32);
         const FrameHandle frame =

@@ -40,7 +40,7 @@ TEST(Saturator, AnswersEachFrameUntilTheBudgetIsSpent) {
     const auto budget = std::make_shared<SaturationBudget>(SaturationBudget{5, 0});
     Saturator saturator({"abc", "defg"}, 3, PythonRandom("seed"), budget);
     FramePool pool;
-    network::Actions actions(pool);
+    hosts::Actions actions(pool);
     saturator.start(Time(0), actions);
     EXPECT_EQ(actions.departures.size(), 3U);
     for (int i = 0; i < 4; ++i) saturator.on_frame(pool.acquire("x", 1), Time(1), actions);

@@ -42,7 +42,8 @@ TEST(Sums, TheOwnArrayMayBeALaterTerm) {
 }
 
 TEST(ReductionUnit, DoesOneTaskAfterTheOther) {
-    ReductionUnit unit({.ccu = true, .rate_bps = 8'000'000'000, .sram_bytes = Bytes(100)});  // 1 byte per ns
+    ReductionUnit unit(
+        {.ccu = true, .rate = Rate(8'000'000'000), .sram_bytes = Bytes(100)});  // 1 byte per ns
     EXPECT_EQ(unit.work(Bytes(10), 2, Time(0)), Time(20'000));
     EXPECT_EQ(unit.work(Bytes(10), 1, Time(5'000)), Time(30'000));
     EXPECT_EQ(unit.work(Bytes(10), 1, Time(50'000)), Time(60'000));
@@ -52,7 +53,7 @@ TEST(ReductionUnit, DoesOneTaskAfterTheOther) {
 
 TEST(ReductionUnit, CoresLoseTheirShareOfTheTime) {
     ReductionUnit unit(
-        {.ccu = false, .rate_bps = 8'000'000'000, .sram_bytes = std::nullopt, .core_percent = 25});
+        {.ccu = false, .rate = Rate(8'000'000'000), .sram_bytes = std::nullopt, .core_percent = 25});
     unit.work(Bytes(100), 1, Time(0));
     EXPECT_EQ(unit.core(), Time(25'000));
     EXPECT_EQ(ReductionUnit(Reduction{}).work(Bytes(1000), 5, Time(7)),
@@ -60,7 +61,7 @@ TEST(ReductionUnit, CoresLoseTheirShareOfTheTime) {
 }
 
 TEST(ReductionUnit, SpillsWhatSramDoesNotHold) {
-    ReductionUnit unit({.ccu = true, .rate_bps = std::nullopt, .sram_bytes = Bytes(100)});
+    ReductionUnit unit({.ccu = true, .rate = std::nullopt, .sram_bytes = Bytes(100)});
     EXPECT_TRUE(unit.claim(Bytes(60)));
     EXPECT_FALSE(unit.claim(Bytes(60)));
     EXPECT_TRUE(unit.claim(Bytes(40)));

@@ -3,10 +3,10 @@
 #include <map>
 
 #include "common.h"
+#include "hosts/application.h"
 #include "hosts/messages/codec.h"
 #include "hosts/schedule/schedule.h"
 #include "hosts/schedule/tasks.h"
-#include "network/links/application.h"
 
 namespace railyard::hosts {
 namespace {

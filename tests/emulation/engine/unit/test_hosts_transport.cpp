@@ -69,7 +69,7 @@ class Connection {
         while (!sender->failed_psn && (next_ < weather_.frames || sender->in_flight() > 0)) {
             ASSERT_LE(sender->in_flight(), parameters_.window);
             ASSERT_LT(++steps_, 100'000U);
-            network::Actions actions(pool_);
+            hosts::Actions actions(pool_);
             if (next_ < weather_.frames && sender->has_room()) {
                 const std::uint32_t number = next_++;
                 Message message;
@@ -106,15 +106,15 @@ class Connection {
         array_->resize(4096);
         return array_;
     }
-    void carry(network::Actions& actions, bool) {
-        for (network::Actions::Departure& departure : actions.departures) {
+    void carry(hosts::Actions& actions, bool) {
+        for (hosts::Actions::Departure& departure : actions.departures) {
             if (random_.chance(weather_.loss)) continue;
             const auto delay = [&] { return 5 * kUs + random_.below(weather_.jitter_us + 1) * kUs; };
             if (random_.chance(weather_.repeats)) wire_.emplace(now + delay(), pool_.copy(*departure.frame));
             wire_.emplace(now + delay(), std::move(departure.frame));
         }
     }
-    void take(FrameHandle frame, network::Actions& actions) {
+    void take(FrameHandle frame, hosts::Actions& actions) {
         arrange(*frame);
         Fields fields;
         ASSERT_EQ(scan(frame->data(), frame->length, fields), nullptr);
@@ -219,7 +219,7 @@ struct Receiving : testing::Test {
     FramePool pool;
     Receiver receiver{parameters, AckWriter(parameters.templates, {1, 2, 0, 0}, 1), 0, std::nullopt};
     Fields acknowledge(Time now) {
-        network::Actions actions(pool);
+        hosts::Actions actions(pool);
         receiver.acknowledge(now, actions);
         Fields fields;
         EXPECT_EQ(scan(actions.departures[0].frame->data(), kAckBytes, fields), nullptr);
@@ -250,7 +250,7 @@ TEST_F(Receiving, TellsDuplicatesFromFramesBeyondTheWindow) {
 TEST_F(Receiving, GoBackNGivesUpFramesBehindAGapAndAsksOnceForTheFirst) {
     parameters.go_back = true;
     EXPECT_EQ(receiver.accept(0, 0, Time(0)), Receiver::Accepted::New);
-    network::Actions actions(pool);
+    hosts::Actions actions(pool);
     for (const std::uint32_t psn : {2, 3}) {
         EXPECT_EQ(receiver.accept(psn, 0, Time(0)), Receiver::Accepted::Early);
         receiver.ask_back(Time(0), actions);

@@ -124,7 +124,7 @@ TEST_F(Fabric, AlarmsReachTheControlPlaneInOrderOfTime) {
     net.alarm(Time(20), 3);
     std::vector<std::pair<Time, std::int64_t>> told;
     while (net.run(kForever) == RunEnd::Control)
-        for (const ControlItem& item : take_control()) told.emplace_back(item.time, item.value);
+        for (const switching::ControlItem& item : take_control()) told.emplace_back(item.time, item.value);
     EXPECT_EQ(told,
               (std::vector<std::pair<Time, std::int64_t>>{{Time(10), 1}, {Time(20), 2}, {Time(20), 3}}));
 }

@@ -63,7 +63,7 @@ TEST_F(Fabric, ACutLosesTheFramesOnTheWireAndInTheQueue) {
     net.set_link(row.links[0], false);
     const auto ports = take_control();
     ASSERT_EQ(ports.size(), 2U);
-    EXPECT_EQ(ports[0].kind, ControlItem::Kind::Port);
+    EXPECT_EQ(ports[0].kind, switching::ControlItem::Kind::Port);
     EXPECT_FALSE(ports[0].up);
     EXPECT_EQ(net.run(kForever), RunEnd::Idle);
     const ChannelLosses& losses = net.links().channel(row.links[0], Direction::Forward).losses;

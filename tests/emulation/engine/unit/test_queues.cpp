@@ -27,7 +27,7 @@ FrameHandle data_frame(FramePool& pool, std::size_t payload, unsigned vl, bool r
 
 LinkConfig config_of(const QueuePolicy& policy) {
     LinkConfig config;
-    config.rate_bps = 8'000'000'000;
+    config.rate = Rate(8'000'000'000);
     config.policy = std::make_shared<QueuePolicy>(policy);
     return config;
 }

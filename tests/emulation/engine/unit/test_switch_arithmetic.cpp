@@ -4,7 +4,7 @@
 #include "switch/hash.h"
 #include "switch/stages/wide.h"
 
-namespace railyard {
+namespace railyard::switching {
 namespace {
 
 using unit::hex;
@@ -146,4 +146,4 @@ TEST(Hash, TheInternetChecksumIsTheExampleOfRfc1071) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::switching

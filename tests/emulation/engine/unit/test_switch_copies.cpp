@@ -4,7 +4,7 @@
 
 #include "switch.h"
 
-namespace railyard {
+namespace railyard::switching {
 namespace {
 
 using unit::digits;
@@ -184,4 +184,4 @@ TEST_F(Running, PendingFramesOfAnEarlierProgramAreDropped) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::switching

@@ -2,7 +2,7 @@
 // Parser and deparser: stacks, unions, fields of variable length, errors.
 #include "switch.h"
 
-namespace railyard {
+namespace railyard::switching {
 namespace {
 
 using unit::hex;
@@ -147,4 +147,4 @@ TEST_F(Parsing, ManyHeadersMoreThanTheHeadroomMoveTheFrame) {
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::switching

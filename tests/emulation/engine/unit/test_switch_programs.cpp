@@ -8,7 +8,7 @@
 #include "load/compile/json.h"
 #include "switch.h"
 
-namespace railyard {
+namespace railyard::switching {
 namespace {
 
 using unit::Running;
@@ -84,7 +84,7 @@ struct Loading : testing::Test {
     std::string error() const {
         try {
             static_cast<void>(Program::load(json.dump()));
-        } catch (const ProgramError& e) {
+        } catch (const load::ProgramError& e) {
             return e.what();
         }
         return "";
@@ -117,14 +117,14 @@ TEST_F(Loading, RefusesJsonThatOverflowsTheStackOfReaders) {
     std::string deep;
     for (int i = 0; i < 100'000; ++i) deep += '[';
     EXPECT_THROW(static_cast<void>(Program::load(deep)), std::exception);
-    EXPECT_THROW(static_cast<void>(Program::load(deep + std::string(100'000, ']'))), ProgramError);
+    EXPECT_THROW(static_cast<void>(Program::load(deep + std::string(100'000, ']'))), load::ProgramError);
 }
 
 TEST(Json, HexadecimalNumbersBecomeLimbsAndBytes) {
     EXPECT_EQ(load::hex_limbs("0x0102030405060708090a", 80, "here"),
               (std::vector<std::uint64_t>{0x030405060708090a, 0x0102}));
     EXPECT_EQ(load::hex_bytes("0x01ff", 3, "here"), (std::vector<std::uint8_t>{0, 1, 0xff}));
-    EXPECT_THROW(static_cast<void>(load::hex_limbs("0xzz", 8, "here")), ProgramError);
+    EXPECT_THROW(static_cast<void>(load::hex_limbs("0xzz", 8, "here")), load::ProgramError);
 }
 
 TEST(Json, NumbersBeyondTheirLimitNameThePlace) {
@@ -133,10 +133,10 @@ TEST(Json, NumbersBeyondTheirLimitNameThePlace) {
     try {
         static_cast<void>(load::number(object, "size", "table t", 4096));
         FAIL() << "no exception";
-    } catch (const ProgramError& error) {
+    } catch (const load::ProgramError& error) {
         EXPECT_NE(std::string(error.what()).find("table t"), std::string::npos) << error.what();
     }
 }
 
 }  // namespace
-}  // namespace railyard
+}  // namespace railyard::switching

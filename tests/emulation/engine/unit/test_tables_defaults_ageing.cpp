@@ -7,6 +7,7 @@
 namespace railyard::tables {
 namespace {
 
+using load::MatchKind;
 using unit::Actions;
 using unit::Limbs;
 using unit::OneTable;

@@ -8,6 +8,7 @@
 namespace railyard::tables {
 namespace {
 
+using load::MatchKind;
 using unit::Actions;
 using unit::Limbs;
 using unit::OneTable;
@@ -21,9 +22,9 @@ struct Match {
 
     // Return key number `value`. Two wide keys differ in the first and in the last limb.
     static Limbs key(std::uint64_t value) {
-        Limbs out(limbs(bits), 0);
-        out[0] = value & low_mask(bits);
-        if (out.size() > 1) out.back() = (value * 3) & low_mask(bits - 64 * (limbs(bits) - 1));
+        Limbs out(load::limbs(bits), 0);
+        out[0] = value & load::low_mask(bits);
+        if (out.size() > 1) out.back() = (value * 3) & load::low_mask(bits - 64 * (load::limbs(bits) - 1));
         return out;
     }
     // Return a match of this key and of no other.
@@ -33,8 +34,8 @@ struct Match {
         if (kind == MatchKind::Optional) match.prefix = 1;
         if (kind == MatchKind::Range) match.extra = match.value;
         if (kind == MatchKind::Ternary)
-            for (unsigned limb = 0; limb < limbs(bits); ++limb)
-                match.extra.push_back(low_mask(std::min(64U, bits - 64 * limb)));
+            for (unsigned limb = 0; limb < load::limbs(bits); ++limb)
+                match.extra.push_back(load::low_mask(std::min(64U, bits - 64 * limb)));
         return {match};
     }
 };

@@ -9,6 +9,7 @@
 namespace railyard::tables {
 namespace {
 
+using load::MatchKind;
 using unit::Actions;
 using unit::Limbs;
 using unit::OneTable;

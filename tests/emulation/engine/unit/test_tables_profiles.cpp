@@ -8,6 +8,7 @@
 namespace railyard::tables {
 namespace {
 
+using load::MatchKind;
 using unit::Actions;
 using unit::Limbs;
 using unit::OneTable;
@@ -19,10 +20,10 @@ const Profile::Member* chosen(const Profile& profile, std::int64_t group, std::u
 
 struct Members : testing::Test {
     Actions actions;
-    ProfileSpec spec;
+    load::ProfileSpec spec;
     Members() {
         spec.size = 3;
-        spec.selector = Index<Calculation>(0);
+        spec.selector = Index<load::Calculation>(0);
         spec.actions = {actions.answer, actions.bare};
         spec.parameter_limbs = 1;
     }
@@ -89,7 +90,7 @@ TEST_F(Members, EntriesLeadToTheMembersTheyName) {
     static_cast<void>(profile.insert(2, actions.answer, {22}));
     static_cast<void>(profile.set_group(7, {{2, 1}}));
     OneTable one(actions, {{"key", MatchKind::Exact, 8, 0, {}}});
-    one.spec.profile = Index<ProfileSpec>(0);
+    one.spec.profile = Index<load::ProfileSpec>(0);
     Table& table = one.make(&profile);
     EntrySpec entry = one.entry({{{3}, {}, 0}}, 1);
     EXPECT_EQ(table.insert(entry), Status::Invalid);  // an entry with an action of its own
@@ -117,7 +118,7 @@ TEST_F(Members, LookupsFollowEveryChange) {
         static_cast<void>(profile.insert(id, actions.answer, {static_cast<std::uint64_t>(10 * id)}));
     static_cast<void>(profile.set_group(7, {{1, 1}}));
     OneTable one(actions, {{"key", MatchKind::Exact, 8, 0, {}}});
-    one.spec.profile = Index<ProfileSpec>(0);
+    one.spec.profile = Index<load::ProfileSpec>(0);
     Table& table = one.make(&profile);
     const auto taken = [&](std::uint64_t key) {
         LookupResult result = one.content->lookup(&key);
@@ -149,7 +150,7 @@ TEST_F(Members, LookupsFollowEveryChange) {
 TEST_F(Members, AnEntryOfAnAbsentMemberIsRefused) {
     Profile profile(actions.program, spec);
     OneTable one(actions, {{"key", MatchKind::Exact, 8, 0, {}}});
-    one.spec.profile = Index<ProfileSpec>(0);
+    one.spec.profile = Index<load::ProfileSpec>(0);
     Table& table = one.make(&profile);
     EntrySpec entry = one.entry({{{3}, {}, 0}}, 1);
     entry.target = Target::Member;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of times and bytes: conversions, arithmetic, and the time that bytes take at a rate.
+// Types of times, bytes and rates: conversions, arithmetic, and the time that bytes take at a rate.
 #include <concepts>
 #include <limits>
 #include <type_traits>
@@ -16,14 +16,19 @@ template <typename A, typename B>
 concept Comparable = requires(A a, B b) { a < b; };
 template <typename A, typename B>
 concept Multipliable = requires(A a, B b) { a * b; };
+template <typename A, typename B>
+concept Transmissible = requires(A a, B b) { transmission_time(a, b); };
 
 // Neither integers nor amounts of another kind convert to an amount, nor an amount to an integer.
 static_assert(!std::is_convertible_v<int, Time> && std::is_constructible_v<Time, int>);
 static_assert(!std::is_convertible_v<Time, std::int64_t> && !std::is_constructible_v<std::int64_t, Time>);
 static_assert(!std::is_constructible_v<Time, Bytes> && !std::is_constructible_v<Bytes, Time>);
-static_assert(!Addable<Time, Bytes> && !Addable<Time, int> && Addable<Time, Time>);
+static_assert(!std::is_convertible_v<int, Rate> && !std::is_constructible_v<Rate, Bytes>);
+static_assert(!Addable<Time, Bytes> && !Addable<Rate, Bytes> && !Addable<Time, int> && Addable<Time, Time>);
 static_assert(!Comparable<Time, int> && !Comparable<Bytes, Time> && Comparable<Bytes, FrameBytes>);
 static_assert(!Multipliable<Time, Time> && Multipliable<Time, int> && Multipliable<std::size_t, Time>);
+static_assert(Transmissible<Bytes, Rate> && !Transmissible<Rate, Bytes> &&
+              !Transmissible<Bytes, std::int64_t>);
 // Only a wider amount takes an amount without a cast.
 static_assert(std::is_convertible_v<FrameBytes, Bytes> && !std::is_convertible_v<Bytes, FrameBytes>);
 static_assert(std::is_nothrow_copy_constructible_v<Time> && std::is_trivially_copyable_v<FrameBytes>);
@@ -74,12 +79,12 @@ TEST(Units, CountedBytesWrapAround) {
 }
 
 TEST(Units, TransmissionTimesAreRoundedUp) {
-    static_assert(transmission_time(Bytes(1), 8'000'000'000) == kNanosecond);
-    EXPECT_EQ(transmission_time(Bytes(), 1), Time());
-    EXPECT_EQ(transmission_time(Bytes(1), 3), Time(2'666'666'666'667));
+    static_assert(transmission_time(Bytes(1), Rate(8'000'000'000)) == kNanosecond);
+    EXPECT_EQ(transmission_time(Bytes(), Rate(1)), Time());
+    EXPECT_EQ(transmission_time(Bytes(1), Rate(3)), Time(2'666'666'666'667));
     // Beyond a megabyte, or at the highest rates, the product needs more than 64 bits.
-    EXPECT_EQ(transmission_time(Bytes(4'000'000'000), 8'000'000), 4'000 * kSecond);
-    EXPECT_EQ(transmission_time(Bytes(1000), std::numeric_limits<std::int64_t>::max()), Time(1));
+    EXPECT_EQ(transmission_time(Bytes(4'000'000'000), Rate(8'000'000)), 4'000 * kSecond);
+    EXPECT_EQ(transmission_time(Bytes(1000), Rate(std::numeric_limits<std::int64_t>::max())), Time(1));
 }
 
 }  // namespace

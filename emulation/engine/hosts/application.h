@@ -9,7 +9,9 @@
 
 #include "frames/frame.h"
 
-namespace railyard::network {
+namespace railyard::hosts {
+
+using frames::Frame, frames::FrameHandle, frames::FramePool;
 
 // Actions of an application after an event: frames to send, and the time of its next call.
 struct Actions {
@@ -49,4 +51,4 @@ class Application {
     virtual void detach() {}
 };
 
-}  // namespace railyard::network
+}  // namespace railyard::hosts
