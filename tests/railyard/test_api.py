@@ -418,7 +418,7 @@ def test_the_package_has_a_version():
 def test_the_slider_of_a_report_reaches_the_last_event():
     job = {"name": "train", "iterations": 2, "compute_us": 1, "overlap": 0.5}
     result = railyard.run({**SMALL, "variants": [{"name": "run"}], "jobs": [job], "assertions": []})
-    found = re.search(r'\{"(axis|end)_us".*?(?=</script>)', result.report())
-    assert found is not None
-    values = json.loads(found[0])
+    script = re.search(r'\{"(axis|end)_us".*?(?=</script>)', result.report())
+    assert script is not None
+    values = json.loads(script[0])
     assert max(at for variant in values["variants"] for at, _ in variant["events"]) <= values["end_us"]
