@@ -48,7 +48,8 @@ void EventQueue::put_outside(std::uint64_t day, Cell cell) {
         far_.push_back(cell);
         return std::push_heap(far_.begin(), far_.end(), std::greater<>());
     }
-    const auto at = std::upper_bound(today_.begin() + static_cast<std::ptrdiff_t>(first_), today_.end(), cell);
+    const auto at =
+        std::upper_bound(today_.begin() + static_cast<std::ptrdiff_t>(first_), today_.end(), cell);
     displaced_ += static_cast<std::size_t>(today_.end() - at);
     today_.insert(at, cell);
     if (displaced_ > kMostDisplaced) [[unlikely]]
