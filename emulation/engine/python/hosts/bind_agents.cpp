@@ -64,17 +64,16 @@ hosts::ByteArray to_data(const hosts::Rank& rank, const Data& data) {
 }
 
 // True for the CCU; rate in bit/s; SRAM in bytes; percentage of busy cores. No value: no limit.
-using ReductionTuple =
-    std::tuple<bool, std::optional<std::uint64_t>, std::optional<std::uint64_t>, std::uint32_t>;
+using ReductionTuple = std::tuple<bool, std::optional<Rate>, std::optional<std::uint64_t>, std::uint32_t>;
 
 std::optional<hosts::Reduction> reduction_from(const std::optional<ReductionTuple>& given) {
     if (!given) return std::nullopt;
     const auto& [ccu, rate, sram, percent] = *given;
-    if (rate == 0)
-        throw std::invalid_argument(
-            "the reduction has a rate of 0 bit/s; give a positive rate, or None for no limit");
+    if (rate && *rate < Rate(1))
+        throw std::invalid_argument("the reduction has a rate of " + to_string(*rate) +
+                                    " bit/s; give a positive rate, or None for no limit");
     hosts::Reduction out{.ccu = ccu, .core_percent = percent};
-    if (rate) out.rate = Rate(static_cast<std::int64_t>(*rate));
+    if (rate) out.rate = *rate;
     if (sram) out.sram_bytes = Bytes(*sram);
     return out;
 }
