@@ -271,7 +271,7 @@ class FramePool {
     friend struct ReleaseFrame;
     void release(Frame* frame) {
         ASSERT(!frame->idle);  // a frame has one owner
-        ASSERT((frame->idle = true));
+        ASSERT((frame->idle = true, true));
         if (frame->payload != nullptr) drop(std::exchange(frame->payload, nullptr));
         if (frame->phv != nullptr) release_state(std::move(frame->phv));
         controlled_ -= frame->controlled;

@@ -166,7 +166,7 @@ void Windows::merge() {
         Cursor& first = cursors[player];
         Partition& p = *first.p;
         const Tournament::Key limit = order.second();
-        Tournament::Key key = order.key(player);
+        [[maybe_unused]] Tournament::Key key = order.key(player);
         ASSERT(key < limit);  // no two events have the same time and number
         do {
             if (merged_network_ == 0 && waiting > 0) throw PartitionError("frames wait for each other");

@@ -92,6 +92,7 @@ void Traversal::finish_waiting(Outputs& out, bool defer) {
 void Traversal::divide_budget(Outputs& out, std::size_t first) const {
     std::uint32_t pending = 0;
     for (std::size_t i = first; i < out.size(); ++i) pending += out[i].frame->pending;
+    if (pending == 0) return;
     for (std::size_t i = first; i < out.size(); ++i)
         if (out[i].frame->pending)
             out[i].frame->phv->left = {state_.left.passes / pending, state_.left.copies / pending,

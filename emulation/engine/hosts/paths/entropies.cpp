@@ -23,10 +23,11 @@ constexpr std::size_t kMostRecycled = 64;        // entropies that `mixed` keeps
 // Gives all values once a round, in ascending order XORed with a random number of the round.
 class Turns {
    public:
-    Turns(std::uint32_t count, std::uint64_t seed) : draws_(seed), mask_(count - 1) {
-        upper_ = draws_.draw() & (kLbValues - 1) & ~mask_;
-        turned_ = draws_.draw() & mask_;
-    }
+    Turns(std::uint32_t count, std::uint64_t seed)
+        : draws_(seed),
+          mask_(count - 1),
+          upper_(draws_.draw() & (kLbValues - 1) & ~mask_),
+          turned_(draws_.draw() & mask_) {}
     std::uint8_t take() {
         const std::uint32_t value = (place_ ^ turned_) & mask_;
         if (place_++ == mask_) {
@@ -40,7 +41,7 @@ class Turns {
 
    private:
     Draws draws_;
-    std::uint32_t mask_, upper_ = 0, turned_ = 0, place_ = 0;
+    std::uint32_t mask_, upper_, turned_, place_ = 0;
 };
 
 class Oblivious final : public Entropies {

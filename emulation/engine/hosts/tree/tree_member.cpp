@@ -20,9 +20,8 @@ constexpr std::uint16_t kNoScale = 0xFFFF, kScaleZero = 512;
 
 }  // namespace
 
-TreeMember::Tree::Tree(const TreePort& p, SharedBlocks b, const TreeParameters& parameters,
-                       std::uint16_t member)
-    : port(p),
+TreeMember::Tree::Tree(TreePort p, SharedBlocks b, const TreeParameters& parameters, std::uint16_t member)
+    : port(std::move(p)),
       blocks(std::move(b)),
       lead(parameters.scaled
                ? static_cast<std::uint32_t>(std::min<std::size_t>(port.window, blocks->all.size()))

@@ -62,9 +62,9 @@ class TreeMember final : public Participant {
 
     // Return the indices of a tree's blocks whose results have not arrived.
     [[nodiscard]] std::vector<std::uint32_t> lacking(std::uint16_t tree) const;
-    // Replace `tree` by the tree of `port`, which carries `blocks`: those that some member lacks.
-    // invalid_argument if the member is not in `tree`.
-    void move(std::uint16_t tree, const TreePort& port, SharedBlocks blocks, Time now, Actions& actions);
+    // Replace the tree of this number by the tree of `port`, which carries `blocks`: those that some member
+    // lacks. invalid_argument if the member is not in the former.
+    void move(std::uint16_t number, const TreePort& port, SharedBlocks blocks, Time now, Actions& actions);
 
     [[nodiscard]] std::shared_ptr<ByteArray> result() const override { return result_; }
     [[nodiscard]] AgentStats stats() const override;
@@ -87,7 +87,7 @@ class TreeMember final : public Participant {
     // Frame i carries the values of block i - lead. If values are scaled, the first `lead` frames carry only
     // scales.
     struct Tree {
-        Tree(const TreePort& p, SharedBlocks b, const TreeParameters& parameters, std::uint16_t member);
+        Tree(TreePort p, SharedBlocks b, const TreeParameters& parameters, std::uint16_t member);
         [[nodiscard]] bool lacks(std::uint32_t frame) const { return frame >= lead && lacking[frame - lead]; }
         TreePort port;
         SharedBlocks blocks;

@@ -83,6 +83,7 @@ void bind_tree(nb::module_& m) {
                Time initial_rto, Time min_rto, Time max_rto, int report_after, int max_retries,
                std::uint8_t operation, std::uint8_t item_bytes, bool scaled) {
                 std::vector<std::pair<hosts::TreePort, hosts::SharedBlocks>> ports;
+                ports.reserve(trees.size());
                 for (const auto& [port, blocks] : trees) ports.emplace_back(port_of(port), blocks);
                 new (self) hosts::TreeMember(rank, address,
                                              hosts::ByteArray(data.data(), data.data() + data.size()), ports,
