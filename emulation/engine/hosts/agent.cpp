@@ -20,10 +20,10 @@ AgentStats& AgentStats::operator+=(const AgentStats& other) {
 }
 
 Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<ByteArray> data, std::uint16_t job,
-             const TransportParameters& parameters, std::shared_ptr<ReductionUnit> unit)
+             TransportParameters parameters, std::shared_ptr<ReductionUnit> unit)
     : rank_(std::move(rank)),
       table_(*rank_->table),
-      parameters_(parameters),
+      parameters_(std::move(parameters)),
       payloads_(std::move(data), table_.offset.size()),
       job_(job),
       slices_(table_.offset.size()),

@@ -82,7 +82,7 @@ class Agent final : public Participant {
    public:
     // All agents of an NPU share `unit`. Null: reductions take no time and no memory traffic is counted.
     Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<ByteArray> data, std::uint16_t job,
-          const TransportParameters& parameters, std::shared_ptr<ReductionUnit> unit = nullptr);
+          TransportParameters parameters, std::shared_ptr<ReductionUnit> unit = nullptr);
 
     void start(Time now, Actions& actions) override;
     void on_frame(FrameHandle frame, Time now, Actions& actions) override;

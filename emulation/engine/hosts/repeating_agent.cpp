@@ -41,12 +41,12 @@ std::shared_ptr<ByteArray> input_of(const ByteArray& data, std::uint32_t iterati
 }  // namespace
 
 RepeatingAgent::RepeatingAgent(std::shared_ptr<const Rank> rank, ByteArray data,
-                               const IterationProfile& profile, const TransportParameters& parameters,
+                               const IterationProfile& profile, TransportParameters parameters,
                                const std::optional<Reduction>& reduction)
     : rank_(std::move(rank)),
       data_(std::move(data)),
       profile_(profile),
-      parameters_(parameters),
+      parameters_(std::move(parameters)),
       unit_(reduction ? std::make_shared<ReductionUnit>(*reduction) : nullptr) {
     agent(0);
 }

@@ -30,7 +30,7 @@ struct IterationReport {
 class RepeatingAgent final : public Participant {
    public:
     RepeatingAgent(std::shared_ptr<const Rank> rank, ByteArray data, const IterationProfile& profile,
-                   const TransportParameters& parameters, const std::optional<Reduction>& reduction = {});
+                   TransportParameters parameters, const std::optional<Reduction>& reduction = {});
 
     void start(Time now, Actions& actions) override;
     void on_frame(FrameHandle frame, Time now, Actions& actions) override;

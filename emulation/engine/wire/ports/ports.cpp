@@ -138,9 +138,9 @@ std::string WirePorts::name_of(const WirePort& port) const {
            ")";
 }
 
-Index<WirePort> WirePorts::find(Index<Switch> switch_index, Port number) const {
+Index<WirePort> WirePorts::find(Index<Switch> switch_index, Port port) const {
     const auto& ports = by_number_.at(switch_index);
-    return number.value() < ports.size() ? ports[number.value()] : Index<WirePort>();
+    return port.value() < ports.size() ? ports[port.value()] : Index<WirePort>();
 }
 
 WirePort& WirePorts::at(Index<Switch> switch_index, Port port) {
