@@ -29,8 +29,9 @@ ReceiveRing::ReceiveRing(const std::string& name, int fd, unsigned mtu, std::siz
         TPACKET_ALIGN(TPACKET2_HDRLEN) + 32 + kTag + ETH_HLEN + 2 * kTag + std::size_t{mtu};
     tpacket_req request{};
     slot_bytes_ = TPACKET_ALIGN(slot);
-    block_bytes_ = kBlock;
-    while (block_bytes_ < slot_bytes_) block_bytes_ *= 2;
+    std::size_t block = kBlock;
+    while (block < slot_bytes_) block *= 2;
+    block_bytes_ = block;
     slots_a_block_ = static_cast<unsigned>(block_bytes_ / slot_bytes_);
     blocks_ = static_cast<unsigned>(
         std::max<std::size_t>(bytes / block_bytes_, (kLeastSlots + slots_a_block_ - 1) / slots_a_block_));

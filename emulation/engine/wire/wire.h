@@ -81,7 +81,7 @@ class Wire : public switching::SwitchSet {
 
     [[nodiscard]] int event_fd() const { return events_.number(); }
     bool up(Index<Switch> switch_index, Port port);
-    WireStats stats(Index<Switch> switch_index, Port port);
+    WireStats stats(Index<Switch> switch_index, Port at);
     // Remove and return the messages for the user, in order: level and text.
     std::vector<Messages::Message> take_messages();
 

@@ -23,8 +23,7 @@ Swift::Swift(const CongestionParameters& parameters, const PathFacts& facts)
     const double target = parameters.at("target_us") * 1e6, range = parameters.at("range_us") * 1e6;
     base_target_ = target > 0 ? target : 1.5 * base;
     range_ = range > 0 ? range : base;
-    largest_ = std::max(1.5 * (base * static_cast<double>(facts.rate) / kBitPs) / frame_, 1.0);
-    window_ = largest_;
+    window_ = largest_ = std::max(1.5 * (base * static_cast<double>(facts.rate) / kBitPs) / frame_, 1.0);
     rtt_ = base;
 }
 

@@ -33,8 +33,8 @@ void CreditGrants::enqueue(Receiver& receiver) {
     if (!credit.known) return;
     if (credit.granted < wanted + frame_bytes_) {
         if (!std::exchange(credit.active, true)) active_.push_back(&receiver);
-    } else if (credit.granted < wanted + spare_) {
-        if (!std::exchange(credit.idle, true)) idle_.push_back(&receiver);
+    } else if (credit.granted < wanted + spare_ && !std::exchange(credit.idle, true)) {
+        idle_.push_back(&receiver);
     }
 }
 
