@@ -153,14 +153,15 @@ def started(tree: ast.AST) -> Iterator[str]:
     A string is a module's name if it has a dot and the module exists, or if it stands behind `-m`; it is code
     if an import begins a line or a statement; a command is a list whose first string is the program.
     """
+    nodes = list(ast.walk(tree))
     documentation = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
             if "." in node.value and node.value in NAMES:
                 yield node.value.split(".")[0]
