@@ -274,14 +274,15 @@ def _infos(devices: Mapping[str, Device]) -> dict[str, P4Info | None]:
 
 async def _all(coroutines: Iterable[Coroutine[Any, Any, None]], at_once: int = _AT_ONCE) -> None:
     """Run all coroutines, at most `at_once` at a time; the first error cancels the others."""
-    free = asyncio.Semaphore(at_once)
     work = list(coroutines)
+    waiting = iter(work)
 
-    async def one(coroutine: Coroutine[Any, Any, None]) -> None:
-        async with free:
+    async def some() -> None:
+        for coroutine in waiting:
             await coroutine
 
-    tasks = [asyncio.ensure_future(one(coroutine)) for coroutine in work]
+    # A few tasks share the work: a task for each coroutine takes longer than a call within this process.
+    tasks = [asyncio.ensure_future(some()) for _ in range(min(at_once, len(work)))]
     try:
         await asyncio.gather(*tasks)
     except BaseException:

@@ -107,9 +107,10 @@ class Device:
             return
         # After done_writing(), the stream ends only when the server has forgotten the election id.
         await self._stream.done_writing()
-        await asyncio.wait([self._reader], timeout=_FAREWELL_SECONDS)
-        self._stream.cancel()
-        await asyncio.wait([self._reader])
+        ended, _ = await asyncio.wait([self._reader], timeout=_FAREWELL_SECONDS)
+        if not ended:
+            self._stream.cancel()
+            await asyncio.wait([self._reader])
 
     async def barrier(self) -> None:
         """Wait until the switch has handled all packet-outs; InstallError if it refused any."""
