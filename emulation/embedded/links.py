@@ -7,6 +7,7 @@ order of their first use. Callers hold the lock of the network.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, final
@@ -19,6 +20,23 @@ from topologies import Fabric, Link
 from topologies.model.circuits import circuit_link, circuit_of
 
 __all__ = ["Links", "usage_of"]
+
+_counts = itemgetter(
+    "frames",
+    "bytes",
+    "busy_ps",
+    "lost",
+    "impaired",
+    "refused_down",
+    "refused_full",
+    "trimmed",
+    "pauses_sent",
+    "overruns",
+    "watchdog",
+    "watchdog_dropped",
+    "max_queued_bytes",
+)
+"""Counters of a direction from the engine's mapping: all from which `usage_of` makes a LinkUsage."""
 
 
 @final
@@ -153,11 +171,14 @@ class Links:
         Directions with equal counters share an object: a finished run is stored several times as fast.
         """
         stats = self._network.link_stats
-        known: dict[LinkUsage, LinkUsage] = {}
+        known: dict[tuple[int, ...], LinkUsage] = {}
 
         def of(number: int, direction: int) -> LinkUsage:
-            usage = usage_of(stats(number, direction))
-            return known.setdefault(usage, usage)
+            seen = stats(number, direction)
+            counts = _counts(seen)
+            if counts not in known:
+                known[counts] = usage_of(seen)
+            return known[counts]
 
         return {link.name: (of(number, 0), of(number, 1)) for number, link in enumerate(self._links)}
 
