@@ -75,10 +75,16 @@ class StageOrder:
         hops = columns(fabric)
         tail_tier, head_tier = hops.tiers[hops.tails], hops.tiers[hops.heads]
         # The stage of a hop depends on these five values only; they have few combinations.
-        shape = np.stack(
-            [hops.levels[hops.tails], tail_tier, hops.levels[hops.heads], head_tier, hops.dimensions]
-        )
-        _, first, kind = np.unique(shape, axis=1, return_index=True, return_inverse=True)
+        shape = np.zeros(len(hops.tails), np.int64)
+        for values in (
+            hops.levels[hops.tails],
+            tail_tier,
+            hops.levels[hops.heads],
+            head_tier,
+            hops.dimensions - NO_DIMENSION,
+        ):
+            shape = shape * (1 + int(values.max(initial=0))) + values
+        _, first, kind = np.unique(shape, return_index=True, return_inverse=True)
         numbers = [
             self.stages[
                 _stage(
@@ -93,7 +99,7 @@ class StageOrder:
         axis = np.maximum(hops.dimensions, 0)
         among = hops.coordinates[hops.heads, axis] > hops.coordinates[hops.tails, axis]
         up = np.where(hops.dimensions == NO_DIMENSION, head_tier > tail_tier, among)
-        return (2 * np.array(numbers, np.int32)[kind.reshape(-1)] + up).astype(np.int32)
+        return (2 * np.array(numbers, np.int32)[kind] + up).astype(np.int32)
 
 
 def staged_rules(name: str, fabric: Fabric) -> RuleSet:
