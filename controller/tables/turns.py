@@ -28,7 +28,7 @@ def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]
     assert isinstance(ports, _PortDirections)
     key = rules.name, ports.of(fabric.node(node).index)
     if key not in known:
-        known[key] = _entries(rules, *key[1])
+        known[key] = _entries(rules, known, *key[1])
     entries = known[key]
     assert isinstance(entries, tuple)
     return entries
@@ -36,7 +36,7 @@ def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]
 
 @computed_once
 def _known_entries(_: Fabric) -> dict[Hashable, object]:
-    """Return the cache of entries, by name of the rules and by ports with their directions."""
+    """Return the cache of entries: by name of the rules, and by ports with their directions or directions."""
     return {}
 
 
@@ -62,7 +62,11 @@ class _PortDirections:
 
 
 def _entries(
-    rules: RuleSet, ports: Sequence[int], arriving: Sequence[int], leaving: Sequence[int]
+    rules: RuleSet,
+    known: dict[Hashable, object],
+    ports: Sequence[int],
+    arriving: Sequence[int],
+    leaving: Sequence[int],
 ) -> tuple[Entry, ...]:
     entries = [*(_arrive(port, HOST) for port in (HOST_PORT, CPU_PORT)), _depart(HOST_PORT, HOST)]
     arrivals, departures = (
@@ -70,11 +74,15 @@ def _entries(
     )
     for port, comes, goes in zip(ports, arrivals, departures, strict=True):
         entries += [_arrive(port, comes), _depart(port, goes)]
-    both = (_node_directions(rules, directions) for directions in (arrivals, departures))
-    return (*entries, *_vl_turn(rules, *both))
+    both = tuple(_node_directions(rules, directions) for directions in (arrivals, departures))
+    if (rules.name, both) not in known:
+        known[rules.name, both] = _vl_turn(rules, *both)
+    turns = known[rules.name, both]
+    assert isinstance(turns, tuple)
+    return (*entries, *turns)
 
 
-def _node_directions(rules: RuleSet, seen: Iterable[Direction]) -> list[Direction]:
+def _node_directions(rules: RuleSet, seen: Iterable[Direction]) -> tuple[Direction, ...]:
     """Return the sorted directions of a node's hops after HOST; mesh groups count with both directions.
 
     All members of a mesh then have the same directions in its group.
@@ -87,7 +95,7 @@ def _node_directions(rules: RuleSet, seen: Iterable[Direction]) -> list[Directio
         if direction.group in meshes
         for up in (False, True)
     }
-    return [HOST, *sorted(directions)]
+    return (HOST, *sorted(directions))
 
 
 @lru_cache(maxsize=1 << 12)
