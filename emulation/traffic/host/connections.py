@@ -50,18 +50,18 @@ def ends_of(
     """
     chosen = parameters.connections or ONE
     for peer in sorted(_peers(plans) - {rank}, key=lambda peer: (peer - rank) % ranks):
-        out, back = chosen.of(rank, peer), chosen.of(peer, rank)
+        out = chosen.of(rank, peer)
+        # Without chosen connections, acknowledgements begin with the lb of data in the same direction.
+        back = chosen.of(peer, rank) if parameters.connections else out
         if ranks * max(len(out), len(back)) > _MAX_QUEUES:
             raise EmulationError(
                 f"{max(len(out), len(back))} connections for each pair among {ranks} ranks need more than "
                 f"the {_MAX_QUEUES} queues of a host",
                 remedy=f"use {_MAX_QUEUES // ranks} connections or fewer",
             )
-        # Without chosen connections, acknowledgements begin with the lb of data in the same direction.
-        ack_lbs = back if parameters.connections else out
         shares = None if parameters.paths is None else parameters.paths.get((rank, peer))
         seed = f"{chosen.seed} {rank} {peer}" if chosen.choose == "random" else None
-        yield Ends(peer, out, ack_lbs, shares, seed)
+        yield Ends(peer, out, back, shares, seed)
 
 
 def _peers(plans: Iterable[CellPlan]) -> set[int]:

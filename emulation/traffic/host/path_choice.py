@@ -6,6 +6,7 @@ The low four bits of lb name the bucket of a frame, and each bucket has a source
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal, final
 
 __all__ = [
@@ -113,6 +114,7 @@ def first_lb(source: int, target: int) -> int:
     return (ours ^ _times_x(theirs)) << 4 | ours ^ theirs
 
 
+@cache
 def _digits(rank: int) -> int:
     """Return the exclusive or of the hexadecimal digits of a rank: their sum in the field GF(16)."""
     total = 0

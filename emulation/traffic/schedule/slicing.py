@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import Any, Protocol, final, overload
+from typing import Any, NamedTuple, Protocol, final, overload
 
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import Combine
@@ -65,8 +65,7 @@ class SlicedTraffic(Protocol):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """Send of a cell (see Sliced) to rank `peer` at a step.
 
     In the peer's array, the cell's offset is `shift` elements higher. `op` says how the peer combines the
@@ -82,8 +81,7 @@ class Send:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(NamedTuple):
     """Arrivals of a cell in a step, one from each of the ranks `sources`, in ascending order.
 
     `op` says how the received data are combined with the data of the cell. `task` is as in `Send`.
