@@ -17,7 +17,7 @@ from emulation.testbed import LinkUsage, SwitchReport
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.host.iterations import IterationReport, input_of
 from emulation.traffic.host.stats import AgentStats
-from emulation.traffic.schedule.data import compare, compare_with_goals, truth
+from emulation.traffic.schedule.data import checksums, compare, compare_with_goals
 from emulation.traffic.schedule.schedule import Sliced
 from emulation.traffic.tree.numbers import sum_errors
 from harness.run.boot import Booted
@@ -272,9 +272,9 @@ def _wrong_iterations(
     """
     wrong: dict[int, str] = {}
     for number in range(last):
-        right = truth(sliced, [input_of(data, number) for data in job.inputs])
-        for rank, (log, array) in enumerate(zip(logs, right, strict=True)):
-            if len(log) <= number or log[number].checksum != zlib.crc32(array.tobytes()):
+        right = checksums(sliced, [input_of(data, number) for data in job.inputs])
+        for rank, (log, checksum) in enumerate(zip(logs, right, strict=True)):
+            if len(log) <= number or log[number].checksum != checksum:
                 wrong.setdefault(rank, f"rank {rank} in iteration {number}: its array differs from the sum")
     return len(wrong), next(iter(wrong.values()), "")
 
