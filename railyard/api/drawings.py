@@ -10,7 +10,6 @@ from typing import final
 
 from harness.errors import OutputError
 from harness.output import write_file
-from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg, too_large
 from topologies import Fabric
 
 __all__ = ["Drawing", "draw", "draw_links"]
@@ -65,6 +64,8 @@ def draw_links(
     Raises:
         RailyardError: The fabric has too many links to draw.
     """
+    from harness.report.figures.fabric import FABRIC_STYLE, fabric_svg, too_large
+
     if words := too_large(fabric):
         raise OutputError(
             f"{fabric.name} cannot be drawn: {words}", remedy="use smaller `dims` or other parameters"

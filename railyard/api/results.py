@@ -13,13 +13,10 @@ from harness.errors import ScenarioError
 from harness.output import OutputFolder, output_folder
 from harness.recording.records import Record as RunRecord
 from harness.report import results
-from harness.report.captures import read_capture
 from harness.report.charts import Charts
 from harness.report.document import operation_document, to_json
 from harness.report.incidents import incidents_json
 from harness.report.measurement.own_cells import cell_figures
-from harness.report.page import report_html
-from harness.report.picture import picture_svg
 from harness.run.observation.collect import link_of
 from harness.run.observation.variant_run import VariantRun, busy_share
 from harness.scenario.cell_metrics import cell_metric
@@ -357,6 +354,9 @@ class Result:
         Args:
             variant: Name of a variant, to draw only its fabric with busy and failed links.
         """
+        # Imported here, as in report(): a run without a report needs no figures.
+        from harness.report.picture import picture_svg
+
         if variant is None:
             return Drawing(picture_svg(self.scenario, self.fabric, self.runs, self._charts))
         run = self._run(variant)
@@ -370,6 +370,9 @@ class Result:
 
     def report(self) -> str:
         """Return the text of report.html, a self-contained page."""
+        from harness.report.captures import read_capture
+        from harness.report.page import report_html
+
         return report_html(
             self.scenario,
             self.verdict,
