@@ -187,11 +187,13 @@ def run(
     machine.
     """
     from harness.scenario.library import file_of
+
+    # A wrong name is refused before the imports of a run, which take most of the time until its message.
+    files = [file_of(file) for file in files]
     from harness.scenario.loader import load
     from railyard.api.scenarios import only
     from railyard.cli.files.foreign import scenarios_of
 
-    files = [file_of(file) for file in files]
     if len(files) == 1 and files[0].suffix == ".railyard":
         from railyard.cli.files.bundle import replay
 
