@@ -83,7 +83,7 @@ class _Program:
         digest = blake2b(digest_size=32)
         for array in (self.cost, self.rows, self.columns, self.values, self.lower, self.upper):
             digest.update(len(array).to_bytes(8, "little"))
-            digest.update(np.ascontiguousarray(array).view(np.uint8))
+            digest.update(np.ascontiguousarray(array).data)
         return digest.digest()
 
 

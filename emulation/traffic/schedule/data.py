@@ -211,8 +211,8 @@ def truth(sliced: Sliced, inputs: Sequence[Array]) -> list[Array]:
 def checksums(sliced: Sliced, inputs: Sequence[Array]) -> list[int]:
     """Return the CRC-32 of every rank's expected final array."""
     if checked_by_sum(sliced, inputs[0].dtype.name):  # one array for all ranks, without the lockstep
-        return [zlib.crc32(_proven.total_of(inputs))] * len(inputs)
-    return [zlib.crc32(array) for array in truth(sliced, inputs)]
+        return [zlib.crc32(_proven.total_of(inputs).data)] * len(inputs)
+    return [zlib.crc32(array.data) for array in truth(sliced, inputs)]
 
 
 @final
