@@ -21,7 +21,7 @@ constexpr int kSide = 8, kNpus = kSide * kSide;
 constexpr std::size_t kFrameBytes = 4096, kWords = kFrameBytes / sizeof(std::uint32_t);
 constexpr std::size_t kFrames = 1024, kOfRow = kFrames / kSide, kOfNpu = kOfRow / kSide;  // of an array
 constexpr double kHops = 274'176;  // packet-hops of the whole collective
-// Its events, and how many of them are pending at a time: an arrival and a wake-up of most channels.
+// Its events, and how many of them are taken to be pending at a time: one for each direction of a link.
 constexpr std::uint64_t kEvents = 769'517;
 constexpr std::size_t kPending = 1'024;
 

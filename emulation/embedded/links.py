@@ -7,7 +7,6 @@ order of their first use. Callers hold the lock of the network.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, final
@@ -20,23 +19,6 @@ from topologies import Fabric, Link
 from topologies.model.circuits import circuit_link, circuit_of
 
 __all__ = ["Links", "usage_of"]
-
-_counts = itemgetter(
-    "frames",
-    "bytes",
-    "busy_ps",
-    "lost",
-    "impaired",
-    "refused_down",
-    "refused_full",
-    "trimmed",
-    "pauses_sent",
-    "overruns",
-    "watchdog",
-    "watchdog_dropped",
-    "max_queued_bytes",
-)
-"""Counters of a direction from the engine's mapping: all from which `usage_of` makes a LinkUsage."""
 
 
 @final
@@ -175,7 +157,8 @@ class Links:
 
         def of(number: int, direction: int) -> LinkUsage:
             seen = stats(number, direction)
-            counts = _counts(seen)
+            del seen["frames_by_vl"]  # a list, of which a LinkUsage has nothing
+            counts = tuple(seen.values())
             if counts not in known:
                 known[counts] = usage_of(seen)
             return known[counts]
