@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 def test_the_side_bar_leads_to_every_guide_experiment_and_lab(site: Path):
-    sources = ("*.md", "docs/**/*.md", "experiments/*/README.md", "labs/*/README.md")
+    sources = ("*.md", "docs/**/*.md", "experiments/*/README.md", "labs/**/README.md")
     guides = [path.relative_to(ROOT) for pattern in sources for path in ROOT.glob(pattern)]
     pages = {guide.with_suffix(".html") for guide in guides}
     index = (site / "docs" / "index.html").read_text()

@@ -8,9 +8,12 @@ side bar.
 
 import re
 from pathlib import Path
+from typing import ClassVar
 
+from pygments.lexer import inherit
 from pygments.lexers.c_cpp import CLexer
 from pygments.lexers.special import TextLexer
+from pygments.token import Name
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +22,7 @@ project = "Railyard"
 html_title = "Railyard"
 extensions = ["myst_parser"]
 root_doc = "docs/index"
-include_patterns = ["*.md", "docs/**.md", "experiments/*/README.md", "labs/*/README.md"]
+include_patterns = ["*.md", "docs/**.md", "experiments/*/README.md", "labs/README.md", "labs/*/README.md"]
 exclude_patterns = [".*", "build", "dist", "results"]
 myst_heading_anchors = 6  # as GitHub makes them
 html_theme = "furo"
@@ -57,14 +60,20 @@ def adapt(_app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"\[[\w-]+\.md\]\(([^)]+)\)", r"[](\1)", source[0])
     if trees:
         labs = (ROOT / "labs").glob("*/README.md")
-        trees["Labs"] = sorted(f"labs/{path.parent.name}/README" for path in labs)
+        trees["Labs"] = ["labs/README", *sorted(f"labs/{path.parent.name}/README" for path in labs)]
     for title, pages in trees.items():
         names = "\n".join(f"/{name}" for name in pages)
         source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{names}\n```\n"
 
 
+class P4Lexer(CLexer):
+    """P4, which Pygments does not know: C with annotations such as @name."""
+
+    tokens: ClassVar = {"whitespace": [(r"@\w+", Name.Decorator), inherit]}
+
+
 def setup(app: Sphinx) -> None:
-    """Connect `adapt`; Pygments knows neither P4, which looks like C, nor jq, which stays as it is."""
+    """Connect `adapt`, and the languages that Pygments does not know; jq stays as it is."""
     app.connect("source-read", adapt)
-    app.add_lexer("p4", CLexer)
+    app.add_lexer("p4", P4Lexer)
     app.add_lexer("jq", TextLexer)
