@@ -73,7 +73,7 @@ lint: base ## rules and format of the Python, spelling, plain English, and wheth
 	@$(BIN)/python scripts/prose.py
 	@$(BIN)/python scripts/p4_manifest.py check
 
-check: setup lint site coverage ## the same, the documentation site, types of Python and of the page, and the engine's format, clang-tidy and coverage, some eight processor minutes
+check: setup lint site coverage ## the same, the documentation site, types of Python and of the page, and the engine's format, clang-tidy and coverage, some fifteen processor minutes
 	@$(BIN)/python -m pip install --quiet $(TYPES) $(FORMAT_CPP) $(TIDY_CPP)
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@cd railyard/web/page && ../../../$(BIN)/npm ci --silent && ./node_modules/.bin/tsc -p .
