@@ -21,7 +21,7 @@ from controller.deadlock.turn_rules import CLASS_VLS, RULE_NAMES, Direction, Rul
 from controller.errors import PlanError
 from topologies import Fabric, Node
 from topologies.model.columns import NO_DIMENSION, columns
-from topologies.model.computed_once import computed_once
+from topologies.model.computed_once import computed_for_any_circuits
 from topologies.model.lines import is_sparse_mesh
 
 __all__ = ["StageOrder", "rules_of_turns", "staged_rules"]
@@ -165,7 +165,7 @@ def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
     return RuleSet(name, CLASS_VLS, VlIncrement.TABLE, order, dict(turns))
 
 
-@computed_once
+@computed_for_any_circuits
 def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> Set[Stage]:
     """Return the stages of all hops of a fabric, including possible circuits of optical switches."""
     stages: set[Stage] = set()

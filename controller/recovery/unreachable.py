@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Set
 
 from controller.plan.entry import Pair
+from controller.plan.path_columns import PairColumns
 from controller.plan.plan import Plan
 from controller.schemes.registry import scheme_of
 from topologies.transform.spares import SIDES, cut_from
@@ -16,9 +17,10 @@ _NAMED = 4
 
 def unreachable_pairs(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tuple[Pair, ...]:
     """Return the pairs of nodes without a route under the plan's rules while the links `down` have failed."""
-    scheme = scheme_of(plan, down)
-    alone = {node.name for node in plan.fabric.nodes if not scheme.finder.neighbours(node.name)}
-    return tuple(pair for pair in pairs if not alone.isdisjoint(pair) or not scheme.shortest_paths(*pair))
+    wanted = list(pairs)
+    columns = PairColumns.of(plan.fabric, wanted)
+    lost = set(columns.chosen(~scheme_of(plan, down).are_joined(columns)).names())
+    return tuple(pair for pair in wanted if pair in lost)
 
 
 def describe_unreachable(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> str:

@@ -18,7 +18,7 @@ from controller.plan.rows import Block, NodeEntries
 from topologies import Fabric
 from topologies.model.circuits import circuit_of, core_dimensions
 from topologies.model.columns import columns
-from topologies.model.computed_once import computed_once
+from topologies.model.computed_once import computed_for_any_circuits
 
 __all__ = ["Reused", "after_failures", "after_moved_circuits"]
 
@@ -112,7 +112,7 @@ def _are_circuits(fabric: Fabric, names: Iterable[str]) -> bool:
     return all(circuit_of(fabric, name) is not None for name in names)
 
 
-@computed_once
+@computed_for_any_circuits
 def _hops_to_core(fabric: Fabric) -> Mapping[str, int]:
     return fabric.hops_from(core_dimensions(fabric))
 

@@ -128,6 +128,13 @@ class Scheme(ABC):
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
         """Return the permitted paths of fewest hops, to replace a failed path; empty if no path works."""
 
+    def are_joined(self, pairs: PairColumns) -> NDArray[np.bool_]:
+        """Return a mask of the pairs with a permitted path over working links (`shortest_paths`)."""
+        alone = {node.name for node in self.fabric.nodes if not self.finder.neighbours(node.name)}
+        return np.array(
+            [alone.isdisjoint(pair) and bool(self.shortest_paths(*pair)) for pair in pairs.names()], np.bool_
+        )
+
     def uses_longer_paths(self, source: str, destination: str) -> bool:
         """Return whether a source may use paths longer than its candidates, to take load off busy links."""
         return False

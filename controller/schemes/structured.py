@@ -137,6 +137,12 @@ class Structured(Scheme):
             return super().all_candidates(pairs)
         return candidates_of(self, pairs, self._mesh_numbers(), single_path=self.strategy.single_path)
 
+    def are_joined(self, pairs: PairColumns) -> NDArray[np.bool_]:
+        """Return a mask of the pairs with a permitted path; a pair with such a path has candidates too."""
+        if self.strategy.by_tables or self.strategy.longer_paths:
+            return super().are_joined(pairs)
+        return self.all_candidates(pairs).counts > 0
+
     def _mesh_numbers(self) -> NDArray[np.int64]:
         """Return the mesh number of each node, by index; each node in no mesh has its own negative number."""
         meshes, nodes = _meshes(self.fabric), self.fabric.nodes

@@ -11,7 +11,7 @@ from controller.plan.entry import CPU_PORT, Entry, Exact
 from controller.tables.actions import ARRIVE, DEPART, SET_VL
 from topologies import HOST_PORT, Fabric
 from topologies.model.columns import columns
-from topologies.model.computed_once import computed_once
+from topologies.model.computed_once import computed_for_any_circuits, computed_once
 
 __all__ = ["turn_entries"]
 
@@ -21,22 +21,24 @@ def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]
 
     Nodes whose ports have the same directions get the same object.
     """
-    known = _known_entries(fabric)
-    if (rules.name, None) not in known:
-        known[rules.name, None] = _PortDirections(rules, fabric)
-    ports = known[rules.name, None]
-    assert isinstance(ports, _PortDirections)
-    key = rules.name, ports.of(fabric.node(node).index)
+    known, ports = _known_entries(fabric), _known_directions(fabric)
+    if rules.name not in ports:
+        ports[rules.name] = _PortDirections(rules, fabric)
+    key = rules.name, ports[rules.name].of(fabric.node(node).index)
     if key not in known:
         known[key] = _entries(rules, known, *key[1])
-    entries = known[key]
-    assert isinstance(entries, tuple)
-    return entries
+    return known[key]
+
+
+@computed_for_any_circuits
+def _known_entries(_: Fabric) -> dict[Hashable, tuple[Entry, ...]]:
+    """Return the cache of entries: by name of the rules, and by ports with their directions or directions."""
+    return {}
 
 
 @computed_once
-def _known_entries(_: Fabric) -> dict[Hashable, object]:
-    """Return the cache of entries: by name of the rules, and by ports with their directions or directions."""
+def _known_directions(_: Fabric) -> "dict[str, _PortDirections]":
+    """Return the cache of directions of ports, by name of the rules."""
     return {}
 
 
@@ -63,7 +65,7 @@ class _PortDirections:
 
 def _entries(
     rules: RuleSet,
-    known: dict[Hashable, object],
+    known: dict[Hashable, tuple[Entry, ...]],
     ports: Sequence[int],
     arriving: Sequence[int],
     leaving: Sequence[int],
@@ -77,9 +79,7 @@ def _entries(
     both = tuple(_node_directions(rules, directions) for directions in (arrivals, departures))
     if (rules.name, both) not in known:
         known[rules.name, both] = _vl_turn(rules, *both)
-    turns = known[rules.name, both]
-    assert isinstance(turns, tuple)
-    return (*entries, *turns)
+    return (*entries, *known[rules.name, both])
 
 
 def _node_directions(rules: RuleSet, seen: Iterable[Direction]) -> tuple[Direction, ...]:

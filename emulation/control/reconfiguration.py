@@ -247,7 +247,8 @@ class ReconfigurationController:
         higher: Mapping[str, Sequence[Update]] = {}
         try:
             # A job that has just arrived sends nothing before the new circuits are up.
-            running = {pair: amount for pair, amount in demand.items() if pair in self._runtime.plan.routes}
+            routed = set(self._runtime.plan.routes)
+            running = {pair: amount for pair, amount in demand.items() if pair in routed}
             drained = self._replanned(stay, running)
         except PlanError:
             hitless = False  # pairs without another route wait for their circuits and retransmit

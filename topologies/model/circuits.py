@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Mapping
 
 from topologies.errors import TopologyError
-from topologies.model.computed_once import computed_once
+from topologies.model.computed_once import computed_for_any_circuits
 from topologies.model.fabric import Fabric, Link
 
 __all__ = [
@@ -100,7 +100,7 @@ def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:
     return joined
 
 
-@computed_once
+@computed_for_any_circuits
 def core_dimensions(fabric: Fabric) -> Mapping[str, int]:
     """Return the dimension of each packet switch's ports to optical switches, by name of the packet switch.
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decorator to cache the results of a function in its first argument, a fabric."""
+"""Decorators to cache the results of a function in its first argument, a fabric."""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import Protocol, TypeVar, TypeVarTuple, Unpack, cast
+from typing import Protocol, Self, TypeVar, TypeVarTuple, Unpack, cast
 
-__all__ = ["Caching", "computed_once"]
+__all__ = ["Caching", "computed_for_any_circuits", "computed_once"]
 
 
 class Caching(Protocol):
@@ -17,7 +17,17 @@ class Caching(Protocol):
         ...
 
 
+class WithCircuits(Caching, Protocol):
+    """A fabric, whose `origin` is another fabric that differs from it only in circuits, or itself."""
+
+    @property
+    def origin(self) -> Self:
+        """Fabric with the shared results of all fabrics that differ only in circuits."""
+        ...
+
+
 Owner = TypeVar("Owner", bound=Caching)
+OpticalOwner = TypeVar("OpticalOwner", bound=WithCircuits)
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
@@ -41,5 +51,22 @@ def computed_once(
         if result is _ABSENT:
             result = owner.cache[key] = compute(owner, *arguments)
         return cast(Result, result)
+
+    return look_up
+
+
+def computed_for_any_circuits(
+    compute: Callable[[OpticalOwner, Unpack[Arguments]], Result],
+) -> Callable[[OpticalOwner, Unpack[Arguments]], Result]:
+    """Decorate a function as `computed_once` does, if its result does not depend on the present circuits.
+
+    A fabric shares the results with all fabrics that differ only in circuits, if these circuits join switches
+    along one dimension of one tier and level (`topologies.transform.circuits.with_maps`).
+    """
+    once = computed_once(compute)
+
+    @wraps(compute)
+    def look_up(fabric: OpticalOwner, *arguments: *Arguments) -> Result:
+        return once(fabric.origin, *arguments)
 
     return look_up

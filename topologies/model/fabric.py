@@ -4,7 +4,7 @@
 import re
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from itertools import pairwise
@@ -202,6 +202,7 @@ class Fabric:
     `links`: existing circuits included, named `SWITCH:PORT-PORT` (`topologies.model.circuits`).
     `graph_routed`: links need not follow dimensions or tiers; routes are searched in the graph.
     `cache`: results of `computed_once`.
+    `origin`: fabric with the results of `computed_for_any_circuits`.
 
     The constructor checks nothing; `topologies.model.checks` does.
     """
@@ -225,6 +226,7 @@ class Fabric:
     _parallel: dict[tuple[str, str], tuple[int, ...]] = field(init=False, repr=False, compare=False)
     _optical: dict[str, OpticalSwitch] = field(init=False, repr=False, compare=False)
     cache: dict[Hashable, object] = field(init=False, repr=False, compare=False)
+    _origin: "Fabric | None" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         link_at: dict[tuple[str, int], Link] = {}
@@ -248,7 +250,20 @@ class Fabric:
         object.__setattr__(self, "_ports", by_port)
         object.__setattr__(self, "_parallel", parallel)
         object.__setattr__(self, "cache", {})
+        object.__setattr__(self, "_origin", None)
         object.__setattr__(self, "_optical", {switch.name: switch for switch in self.optical})
+
+    @property
+    def origin(self) -> "Fabric":
+        """The fabric that this fabric was derived from by changes of circuits, or this fabric."""
+        return self._origin or self
+
+    def with_links(self, links: Sequence[Link], *, circuits_alone: bool) -> "Fabric":
+        """Return the fabric with other links; `circuits_alone`: the new fabric has the same `origin`."""
+        fabric = replace(self, links=tuple(links))
+        if circuits_alone:
+            object.__setattr__(fabric, "_origin", self.origin)
+        return fabric
 
     def node(self, name: str) -> Node:
         """Return the node with a name; TopologyError suggests similar names when there is none."""

@@ -2,10 +2,10 @@
 """Fabrics with other circuits of their optical switches."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from topologies.model import Fabric
 from topologies.model.circuits import circuit_link, circuits_of, crossconnect
+from topologies.model.computed_once import computed_for_any_circuits
 
 __all__ = ["with_circuits", "with_maps"]
 
@@ -37,4 +37,15 @@ def with_maps(fabric: Fabric, changed: Mapping[str, Mapping[int, int]]) -> Fabri
             circuit_link(fabric, switch.name, circuit)
             for circuit in circuits_of(switch.name, len(switch.ends), maps[switch.name])
         ]
-    return replace(fabric, links=tuple(links))
+    return fabric.with_links(links, circuits_alone=_join_one_mesh(fabric))
+
+
+@computed_for_any_circuits
+def _join_one_mesh(fabric: Fabric) -> bool:
+    """Return whether all circuits join nodes of one tier and level along one dimension."""
+    kinds = set()
+    for end in (end for switch in fabric.optical for end in switch.ends):
+        node = fabric.node(end.node)
+        port = next((port for port in node.ports if port.number == end.port), None)
+        kinds.add((node.tier, node.level, port and port.dimension))
+    return len(kinds) == 1 and kinds.pop()[2] is not None

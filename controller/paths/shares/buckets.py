@@ -85,9 +85,12 @@ def _apportioned(paths: PathColumns, weights: NDArray[np.float64] | None, counts
                 own = weights[first[alike][:, None] + np.arange(count)]
                 kinds = own[:1]
                 if (own != kinds).any():
-                    kinds, kind = np.unique(own, axis=0, return_inverse=True)
+                    # Rows compared as bytes: several times as fast as np.unique with an axis.
+                    rows = own.view(np.dtype((np.void, own.itemsize * count)))[:, 0]
+                    _, examples, kind = np.unique(rows, return_index=True, return_inverse=True)
+                    kinds = own[examples]
             patterns = np.array([apportion(range(count), row, turn) for row in kinds.tolist()], np.int64)
-            buckets[chosen[alike]] = first[alike][:, None] + patterns[kind.reshape(-1)]
+            buckets[chosen[alike]] = first[alike][:, None] + patterns[kind]
     return buckets
 
 

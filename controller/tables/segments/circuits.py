@@ -25,7 +25,7 @@ from controller.tables.segments.prefixes import Prefix, address_classes, field_e
 from controller.tables.segments.segment import NextHop, Segment
 from topologies import Fabric, Node
 from topologies.model.circuits import core_dimensions
-from topologies.model.computed_once import computed_once
+from topologies.model.computed_once import computed_for_any_circuits, computed_once
 
 __all__ = ["dependent_switches", "leaf_segments", "spine_segments"]
 
@@ -123,7 +123,7 @@ def _line_members(fabric: Fabric, node: str) -> dict[int, str]:
     return lines[_without_axis(fabric.node(node).coordinates, axis)]
 
 
-@computed_once
+@computed_for_any_circuits
 def _lines_of_core(fabric: Fabric) -> dict[tuple[int, ...], dict[int, str]]:
     """Return the switches of each line of the core.
 

@@ -13,7 +13,7 @@ from controller.tables.segments.prefixes import (
 )
 from controller.tables.segments.segment import NextHop, Segment, equal_cost_group, merge_halves
 from topologies import Fabric, Node
-from topologies.model.computed_once import computed_once
+from topologies.model.computed_once import computed_for_any_circuits
 
 __all__ = ["downward_segments"]
 
@@ -37,7 +37,7 @@ def downward_segments(finder: PathFinder, here: Node, *, grouped: bool) -> list[
     return known[grouped, every, lower]
 
 
-@computed_once
+@computed_for_any_circuits
 def _known_segments(_: Fabric) -> dict[tuple[bool, Sequence[str], Sequence[str]], list[Segment]]:
     """Return the cache of segments, by `grouped`, all lower neighbours and working lower neighbours."""
     return {}

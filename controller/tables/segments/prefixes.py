@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple, final
 
 from topologies import Fabric
-from topologies.model.computed_once import computed_once
+from topologies.model.computed_once import computed_for_any_circuits
 
 __all__ = [
     "Prefix",
@@ -63,7 +63,7 @@ class PrefixHops:
         return fewest
 
 
-@computed_once
+@computed_for_any_circuits
 def address_classes(fabric: Fabric) -> tuple[int, ...]:
     """Return the endpoints' values of the first address field, in ascending order."""
     shift = fabric.address_plan.shift(fabric.address_plan.fields[0].name)
@@ -97,7 +97,7 @@ def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
     return sorted(segments)
 
 
-@computed_once
+@computed_for_any_circuits
 def descendants(fabric: Fabric) -> Mapping[str, PrefixHops]:
     """Return the prefixes below each node; an endpoint is below itself."""
     plan, ends = fabric.address_plan, field_ends(fabric)
@@ -116,7 +116,7 @@ def descendants(fabric: Fabric) -> Mapping[str, PrefixHops]:
     return below
 
 
-@computed_once
+@computed_for_any_circuits
 def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
     """Return the prefixes reached from each node by climbing first and then descending."""
     reach = descendants(fabric)
@@ -131,7 +131,7 @@ def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
     return reachable
 
 
-@computed_once
+@computed_for_any_circuits
 def _direct_subprefixes(fabric: Fabric) -> Mapping[Prefix, frozenset[Prefix]]:
     """Return the parts of each segment that have endpoints and are one field longer than the segment."""
     ends = field_ends(fabric)

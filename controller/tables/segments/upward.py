@@ -18,7 +18,7 @@ from controller.tables.segments.prefixes import (
 )
 from controller.tables.segments.segment import Segment, equal_cost_group
 from topologies import Fabric, Node
-from topologies.model.computed_once import computed_once
+from topologies.model.computed_once import computed_for_any_circuits
 
 __all__ = ["highest_neighbours", "upward_segments"]
 
@@ -64,7 +64,7 @@ def upward_segments(
     return [*created, spread(bits, Prefix(0, 0), highest)]
 
 
-@computed_once
+@computed_for_any_circuits
 def _reached_by_some(
     fabric: Fabric, higher: tuple[str, ...], highest: tuple[str, ...]
 ) -> dict[Prefix, Sequence[str]]:
@@ -103,7 +103,7 @@ def _is_within(part: Prefix, whole: Prefix, bits: int) -> bool:
     return part.length >= whole.length and whole.contains(part.value, bits)
 
 
-@computed_once
+@computed_for_any_circuits
 def _displaced_addresses(fabric: Fabric) -> tuple[int, ...]:
     """Return mesh addresses whose holders are in no mesh: spares that have replaced mesh members."""
     bits, first = fabric.address_plan.bits, field_ends(fabric)[0]

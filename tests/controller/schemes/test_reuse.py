@@ -129,10 +129,10 @@ def test_other_circuits_change_a_plan_as_if_it_were_made_anew(name: str, strateg
         for changed in (stay, target):
             failed = frozenset(down) & {link.name for link in changed.links}
             plans: list[Plan | str] = []
-            for before in (previous, None):
+            for before, own in ((previous, changed), (None, replace(changed))):  # a copy has no results
                 try:
                     plans.append(
-                        make_plan(changed, strategy=strategy, peers=demand, failed=failed, previous=before)
+                        make_plan(own, strategy=strategy, peers=demand, failed=failed, previous=before)
                     )
                 except PlanError as ex:
                     plans.append(str(ex))

@@ -6,10 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from topologies import End, Fabric, OpticalSwitch, TopologyError, full_mesh, optical_rings, with_circuits
+from topologies import (
+    End,
+    Fabric,
+    Node,
+    OpticalSwitch,
+    TopologyError,
+    full_mesh,
+    optical_rings,
+    rail_only,
+    with_circuits,
+)
 from topologies.model.checks import LaneUse, check, lane_audit, problems
 from topologies.model.circuits import circuit_link, circuit_of, circuits_of, crossconnect
 from topologies.model.codec import from_json, to_json
+from topologies.model.computed_once import computed_for_any_circuits
 
 RINGS = optical_rings(4, ports=4)
 (OCS,) = RINGS.optical
@@ -110,6 +121,28 @@ def test_it_does_not_show_in_what_order_circuits_were_made() -> None:
         fabrics.append(fabric)
     assert all(fabric == fabrics[0] for fabric in fabrics)
     assert [link.name for link in fabrics[0].links] == ["b:0-2", "a:1-2"]
+
+
+@computed_for_any_circuits
+def nodes_by_name(fabric: Fabric) -> dict[str, Node]:
+    return {node.name: node for node in fabric.nodes}
+
+
+def test_fabrics_that_differ_in_circuits_share_results() -> None:
+    fabric = with_circuits(RINGS, "ocs0", {0: 4})
+    again = with_circuits(fabric, "ocs0", {8: 12})
+    assert again.origin is fabric.origin
+    assert nodes_by_name(again) is nodes_by_name(fabric)
+    assert nodes_by_name(replace(again)) is not nodes_by_name(fabric)
+
+
+def test_circuits_between_tiers_share_no_results() -> None:
+    rails = rail_only(2, 2)
+    up = next(link for link in rails.links if rails.node(link.a.node).tier != rails.node(link.b.node).tier)
+    fabric = replace(rails, optical=(OpticalSwitch("ocs0", (up.a, up.b), 2, 8, 0),))
+    joined = with_circuits(fabric, "ocs0", {})
+    assert joined.origin is joined
+    assert nodes_by_name(joined) is not nodes_by_name(fabric)
 
 
 def test_other_links_stay_where_they_are() -> None:
