@@ -28,6 +28,7 @@ from controller.circuits.transition import (
     unserved_pods,
 )
 from controller.errors import PlanError
+from controller.garbage import garbage_collection_paused
 from controller.paths.shares.weights import Demand
 from controller.plan.diff import diff_nodes
 from controller.plan.entry import Entry
@@ -216,6 +217,7 @@ class ReconfigurationController:
             return False
         return not unserved.any()
 
+    @garbage_collection_paused()
     def _begin(
         self,
         why: str,
@@ -308,6 +310,7 @@ class ReconfigurationController:
         else:
             self._finish(change)
 
+    @garbage_collection_paused()
     def _finish(self, change: Change) -> None:
         """Finish a change once its new circuits carry light or have timed out."""
         if self._now is not change:

@@ -4,7 +4,7 @@
 fabric    nodes with ports, links, optical switches
 address   addresses and their bit fields
 columns        nodes and hops of a fabric as arrays
-computed_once  decorator that caches results of functions in the fabric
+computed_once  decorators that cache results of functions in the fabric
 wiring    builder of a fabric from named nodes and links
 cuts      rates between sets of endpoints; bisection
 circuits  circuits of optical switches: pairs of ports, and their links

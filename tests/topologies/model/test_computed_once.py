@@ -11,7 +11,7 @@ import pytest
 
 from topologies import ub_rack
 from topologies.errors import TopologyError
-from topologies.model.computed_once import computed_once
+from topologies.model.computed_once import computed_for_any_circuits, computed_once
 from topologies.model.fabric import Fabric
 
 calls: list[tuple[object, ...]] = []
@@ -118,3 +118,15 @@ def test_results_end_with_their_owner():
 def test_a_decorated_function_keeps_its_name_and_docstring():
     assert names.__name__ == "names"
     assert names.__doc__ == "Return the names of all nodes."
+
+
+def test_results_for_any_circuits_are_those_of_the_origin():
+    @computed_for_any_circuits
+    def size(fabric: Fabric) -> list[int]:
+        return [len(fabric.nodes)]
+
+    fabric = ub_rack()
+    moved = fabric.with_links(fabric.links[:-1], circuits_alone=True)
+    assert size(moved) is size(fabric)
+    assert names(moved) is not names(fabric)
+    assert size(fabric.with_links(fabric.links, circuits_alone=False)) is not size(fabric)
