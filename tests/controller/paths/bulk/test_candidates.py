@@ -70,10 +70,11 @@ def test_candidates_equal_those_of_single_pairs(name: str, strategy: str) -> Non
 def test_pairs_are_joined_if_they_have_a_shortest_path(name: str, strategy: str) -> None:
     fabric, chosen = _fabric(name), random.Random(f"{name} {strategy}")
     ends = [node.name for node in fabric.endpoints]
-    pairs = PairColumns.of(fabric, [tuple(chosen.sample(ends, 2)) for _ in range(_PAIRS_ONE_BY_ONE)])
-    source = pairs.name(0)[0]
+    drawn = (chosen.sample(ends, 2) for _ in range(_PAIRS_ONE_BY_ONE))
+    pairs = PairColumns.of(fabric, ((source, destination) for source, destination in drawn))
+    first = pairs.name(0)[0]
     cut = chosen.sample([link.name for link in fabric.links], len(fabric.links) // 2)
-    isolated = [link.name for link in fabric.links if source in (link.a.node, link.b.node)]
+    isolated = [link.name for link in fabric.links if first in (link.a.node, link.b.node)]
     for failed in (cut, isolated):
         bulk, single = (scheme_for(fabric, failed=frozenset(failed), strategy=strategy) for _ in range(2))
         joined = bulk.are_joined(pairs).tolist()
