@@ -111,8 +111,9 @@ def minimise_utilisation(
 def utilisation_bound(finder: PathFinder, demand: Mapping[Pair, float], fastest: float) -> float:
     """Return a lower bound on the utilisation of the busiest hop, in units of `SharedLoad.utilisation`.
 
-    The bound is the greater of two: the bytes that a node sends or receives over the rates of its working
-    links, and the bytes of all pairs, each times its fewest hops, over the rates of all working links.
+    The bound is the greatest of three: the bytes that a node sends or receives over the rates of its working
+    links; the bytes of all pairs, each times its fewest hops, over the rates of all working links; and the
+    same with a second hop for the bytes between neighbours that their own link has no capacity for.
     """
     fabric = finder.fabric
     rates: dict[str, int] = {}
@@ -121,15 +122,22 @@ def utilisation_bound(finder: PathFinder, demand: Mapping[Pair, float], fastest:
         rates[node.name] = sum(rate_between(fabric, node.name, other, finder.failed) for other in neighbours)
     sent: dict[str, float] = defaultdict(float)
     received: dict[str, float] = defaultdict(float)
-    volume = 0.0
+    volume = between_neighbours = 0.0
+    direct = 0
     for (source, destination), amount in demand.items():
         sent[source] += amount
         received[destination] += amount
-        volume += amount * distance(fabric, source, destination)
+        hops = distance(fabric, source, destination)
+        volume += amount * hops
+        if hops == 1:
+            between_neighbours += amount
+            direct += rate_between(fabric, source, destination, finder.failed)
     by_port = [
         amount / rates[node] for counts in (sent, received) for node, amount in counts.items() if rates[node]
     ]
-    return max([*by_port, volume / sum(rates.values())]) * fastest / max(demand.values())
+    total = sum(rates.values())
+    bounds = (*by_port, volume / total, (volume + between_neighbours) / (total + direct))
+    return max(bounds) * fastest / max(demand.values())
 
 
 def share_load(

@@ -15,7 +15,7 @@ from controller.paths.finder import PathFinder
 from controller.paths.shares.buckets import add_standby_rows
 from controller.paths.shares.column_generation import _add_columns, _LayeredSearch
 from controller.paths.shares.standby import add_standby_paths
-from controller.paths.shares.weights import divide, share_load
+from controller.paths.shares.weights import divide, share_load, utilisation_bound
 from controller.plan.path_columns import PathColumns
 from controller.plan.plan import Plan
 from controller.schemes.registry import rule_set, scheme_for
@@ -108,6 +108,7 @@ def test_the_bound_of_a_round_is_below_the_load_with_every_permitted_path(seed: 
         added, bound = _add_columns(search, load, demand, paths, list(demand), limit)
         bounds.append(bound)
     assert max(bounds) <= least + 1e-9
+    assert utilisation_bound(finder, demand, load.fastest) <= least + 1e-9
     assert load.utilisation == pytest.approx(least, abs=limit * 1e-3)
     assert bounds[-1] == pytest.approx(least, abs=limit * 1e-3)  # all bytes take cheapest paths at the end
 

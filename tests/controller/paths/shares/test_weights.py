@@ -7,9 +7,9 @@ import networkx as nx
 import pytest
 
 from controller import PlanError
-from controller.paths.finder import distance
+from controller.paths.finder import PathFinder, distance
 from controller.paths.shares.buckets import row_rates
-from controller.paths.shares.weights import check_demand, minimise_utilisation
+from controller.paths.shares.weights import check_demand, minimise_utilisation, share_load, utilisation_bound
 from controller.plan.entry import Pair
 from controller.plan.path_columns import PathColumns
 from controller.schemes.registry import scheme_for
@@ -77,6 +77,16 @@ def test_a_bundle_that_has_lost_a_link_gets_less() -> None:
     assert whole["a", "b"] == pytest.approx([2 / 3, 1 / 3], abs=1e-5)
     lost = frozenset({fabric.links_between("a", "s")[1].name})
     assert minimise_utilisation(fabric, demand, paths, lost)["a", "b"] == pytest.approx([0.5, 0.5], abs=1e-5)
+
+
+def test_the_bound_counts_a_second_hop_for_bytes_that_do_not_fit_on_the_link_between_neighbours() -> None:
+    fabric, names = full_mesh([8]), [f"npu{number}" for number in range(8)]
+    ring = dict.fromkeys(zip(names, names[1:] + names[:1], strict=True), 1.0)
+    paths = {(a, b): [(a, b), *((a, via, b) for via in names if via not in (a, b))] for a, b in ring}
+    load = share_load(fabric, ring, paths)
+    # 8 bytes take 16 hops, less one hop for what the 8 direct links carry, over 56 directions of links.
+    assert load.utilisation == pytest.approx(16 / (56 + 8))
+    assert utilisation_bound(PathFinder(fabric), ring, load.fastest) == pytest.approx(16 / (56 + 8))
 
 
 def test_demands_of_very_different_size_are_solved_together(rack: Fabric) -> None:
