@@ -57,6 +57,16 @@ class Routes(Mapping[Pair, tuple[Path, ...]]):
         """Return the routes of one source by destination."""
         return RoutesFrom(self, source)
 
+    def destinations_over(self, source: str, neighbours: tuple[str, str]) -> list[str]:
+        """Return the destinations of a source's paths over links between two neighbours, either direction."""
+        pairs = self.paths.pairs
+        numbers = pairs.of_source(source)
+        nodes = self.paths.nodes[self.buckets[numbers.start : numbers.stop]]
+        tails, heads = nodes[:, :, :-1], nodes[:, :, 1:]
+        first, second = (self.paths.fabric.node(name).index for name in neighbours)
+        crossed = ((tails == first) & (heads == second)) | ((tails == second) & (heads == first))
+        return [pairs.name(numbers[at])[1] for at in np.flatnonzero(crossed.any(axis=(1, 2))).tolist()]
+
 
 @final
 class RoutesFrom(Mapping[str, tuple[Path, ...]]):

@@ -11,7 +11,7 @@ from controller.forwarding.next_hop import table_path
 from controller.paths.finder import PathFinder
 from controller.paths.shares.overflow import PlannedLoad
 from controller.paths.source_route import MAX_INSTRUCTIONS
-from controller.plan.entry import Path, hops_of
+from controller.plan.entry import Path
 from controller.plan.plan import Plan
 from controller.schemes.registry import scheme_of
 from controller.schemes.scheme import Scheme
@@ -30,7 +30,6 @@ class SharedSchemes:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._last: dict[frozenset[str], Scheme] = {}
-        self._by_link: dict[str, Mapping[str, Sequence[str]]] = {}
         self._nearer: dict[str, Mapping[str, str]] = {}
         self._within_reach: dict[str, bool] = {}
 
@@ -56,15 +55,9 @@ class SharedSchemes:
         return PlannedLoad(self.plan)
 
     def destinations_over(self, source: str, link: str) -> Sequence[str]:
-        """Return the destinations of a source's planned paths over a link."""
-        if source not in self._by_link:  # most nodes of a large fabric never hear of a failure
-            fabric, by_link = self.plan.fabric, dict[str, dict[str, None]]()
-            for destination, paths in self.plan.routes_from(source).items():
-                for hop in dict.fromkeys(hop for path in dict.fromkeys(paths) for hop in hops_of(path)):
-                    for over in fabric.links_between(*hop):
-                        by_link.setdefault(over.name, {})[destination] = None
-            self._by_link[source] = {name: tuple(fars) for name, fars in by_link.items()}
-        return self._by_link[source].get(link, ())
+        """Return the destinations of a source's planned paths over a link or a link parallel to it."""
+        ends = self.plan.fabric.link(link)
+        return self.plan.route_columns.destinations_over(source, (ends.a.node, ends.b.node))
 
     def nearer_ends(self, link: str) -> Mapping[str, str]:
         """Return the nearer end of a failed link, for each node except the two ends.
