@@ -31,7 +31,7 @@ from emulation.traffic.host.spec import AgentSpec
 from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import DTYPES, Array, agent_arrays, element_type
-from emulation.traffic.schedule.schedule import CellPlan, Send
+from emulation.traffic.schedule.schedule import Send
 
 __all__ = ["Agent", "Common", "Parts", "RepeatingAgent", "make_agents", "transport_of"]
 
@@ -219,19 +219,13 @@ class Parts:
 
     def _part(self, rank: int, dtype: ElementType) -> _engine.Rank:
         plans = self._sliced.plans_of(rank)
+        distinct = {id(plan): plan for plan in plans}
+        position = {key: number for number, key in enumerate(distinct)}
         count = len(self._addresses)
-        ends = list(ends_of(rank, plans, count, self._parameters))
+        ends = list(ends_of(rank, distinct.values(), count, self._parameters))
         index = {end.rank: number for number, end in enumerate(ends)}
-        distinct: dict[int, int] = {}
-        unlike: list[CellPlan] = []
-        of_cell = []
-        for plan in plans:
-            number = distinct.setdefault(id(plan), len(unlike))
-            if number == len(unlike):
-                unlike.append(plan)
-            of_cell.append(number)
         sends: dict[Send, int] = {}
-        for plan in unlike:
+        for plan in distinct.values():
             for group in plan.releases:
                 for send in group:
                     sends.setdefault(send, len(sends))
@@ -249,9 +243,9 @@ class Parts:
                     [(phase.step, int(phase.op), list(phase.sources), phase.task) for phase in plan.phases],
                     [[sends[send] for send in group] for group in plan.releases],
                 )
-                for plan in unlike
+                for plan in distinct.values()
             ],
-            of_cell=of_cell,
+            of_cell=[position[id(plan)] for plan in plans],
             tasks=[
                 (
                     task.needs,

@@ -6,8 +6,7 @@ numbers. A message uses one connection. Queue numbers encode connection and rank
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from emulation.errors import EmulationError
 from emulation.traffic.host.path_choice import ONE, PathShares
@@ -20,8 +19,7 @@ _MAX_QUEUES: Final = 1 << 16
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(NamedTuple):
     """A rank's ends of its connections with a peer.
 
     Attributes:

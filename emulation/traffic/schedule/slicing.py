@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol, final, overload
+from typing import NamedTuple, Protocol, final, overload
 
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import Combine
@@ -234,47 +234,31 @@ class Plans(Sequence[tuple[CellPlan, ...]]):
         return plans
 
     def _of(self, rank: int) -> tuple[CellPlan, ...]:
-        cells = len(self._bounds) - 1
-        sends: list[tuple[Send, ...]] = [()] * cells
-        phases: list[tuple[Phase, ...]] = [()] * cells
-        # Cells with equal sequences of sends or phases share a tuple object.
-        grown: dict[tuple[int, int], tuple[Send | Phase, ...]] = {}
+        leaving, coming = self._leaving[rank], self._coming[rank]
+        ends = {self._bounds[0], self._bounds[-1]}
+        for item in (*leaving, *coming):
+            ends.update((item.offset, item.offset + item.length))
+        ordered = sorted(ends)  # all cells between two of these ends have the same plan
+        index = {end: number for number, end in enumerate(ordered)}
+        sends: list[list[Send]] = [[] for _ in ordered]
+        phases: list[list[Phase]] = [[] for _ in ordered]
         known: dict[Send, Send] = {}
-        for transfer in self._leaving[rank]:
+        for transfer in leaving:
             send = Send(transfer.step, transfer.target, transfer.op, transfer.shift)
             send = known.setdefault(send, send)
-            self._grow(sends, transfer.offset, transfer.length, send, grown)
-        for arrival in self._coming[rank]:
-            self._grow(phases, arrival.offset, arrival.length, arrival.phase, grown)
-        plans: dict[tuple[int, int], CellPlan] = {}
-        row = []
-        for leaving, arriving in zip(sends, phases, strict=True):
-            if not leaving and not arriving:
-                row.append(_IDLE)
-                continue
-            key = (id(leaving), id(arriving))
+            for group in sends[index[transfer.offset] : index[transfer.offset + transfer.length]]:
+                group.append(send)
+        for arrival in coming:
+            for arriving in phases[index[arrival.offset] : index[arrival.offset + arrival.length]]:
+                arriving.append(arrival.phase)
+        plans: dict[tuple[tuple[int, ...], tuple[int, ...]], CellPlan] = {}
+        row: list[CellPlan] = []
+        for group, arriving, end in zip(sends, phases, ordered[1:], strict=False):
+            key = (tuple(map(id, group)), tuple(map(id, arriving)))
             if key not in plans:
-                plans[key] = _plan(leaving, arriving)
-            row.append(plans[key])
+                plans[key] = _plan(group, tuple(arriving)) if group or arriving else _IDLE
+            row += [plans[key]] * (bisect_left(self._bounds, end) - len(row))
         return tuple(row)
-
-    def _grow(
-        self,
-        by_cell: list[tuple[Any, ...]],
-        offset: int,
-        length: int,
-        item: Send | Phase,
-        grown: dict[tuple[int, int], tuple[Send | Phase, ...]],
-    ) -> None:
-        first = bisect_left(self._bounds, offset)
-        last = bisect_left(self._bounds, offset + length)
-        this = id(item)
-        for cell, before in enumerate(by_cell[first:last], first):
-            key = (id(before), this)
-            after = grown.get(key)
-            if after is None:
-                after = grown[key] = (*before, item)
-            by_cell[cell] = after
 
 
 def _plan(sends: Sequence[Send], phases: tuple[Phase, ...]) -> CellPlan:
