@@ -105,7 +105,7 @@ app.add_typer(lab.app, name="lab")
 
 # Surplus of allocations over deallocations that triggers the cyclic garbage collector; Python's default is
 # 700. Imports, plans and figures allocate many objects but leave hardly any garbage in cycles.
-_YOUNGEST = 50_000
+_YOUNGEST = 500_000
 
 # Number of collections of young objects between two collections of older objects; Python's default is 10.
 _MIDDLE = 100
