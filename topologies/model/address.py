@@ -62,12 +62,13 @@ class AddressPlan:
         """
         address = 0
         for name, value in values.items():
-            if not 0 <= value <= self.mask(name):
+            shift, mask = self._place(name)
+            if not 0 <= value <= mask:
                 raise TopologyError(
-                    f"address field {name}: {value} is not in 0..{self.mask(name)}",
+                    f"address field {name}: {value} is not in 0..{mask}",
                     remedy="use a smaller fabric or a wider field",
                 )
-            address |= value << self.shift(name)
+            address |= value << shift
         return address
 
     def unpack(self, address: int) -> dict[str, int]:
@@ -79,7 +80,7 @@ class AddressPlan:
             raise TopologyError(
                 f"address {address:#x} does not fit in {self.bits} bits", remedy="use an address of this plan"
             )
-        return {part.name: address >> self.shift(part.name) & self.mask(part.name) for part in self.fields}
+        return {name: address >> shift & mask for name, (shift, mask) in self._places.items()}
 
     def prefix(self, name: str, address: int) -> tuple[int, int]:
         """Return (value, length) of the prefix of `address` that ends just before field `name`."""

@@ -51,11 +51,11 @@ def lane_audit(fabric: Fabric) -> dict[str, LaneUse]:
     switches is unconnected.
     """
     used: Counter[str] = Counter()
-    fibres = {end: switch.lanes for switch in fabric.optical for end in switch.ends}
+    lanes = {(end.node, end.port): link.lanes for link in fabric.links for end in (link.a, link.b)}
     # A fibre to an optical switch uses its lanes even without a circuit.
-    lanes = {end: link.lanes for link in fabric.links for end in (link.a, link.b)} | fibres
-    for end, taken in lanes.items():
-        used[end.node] += taken
+    lanes |= {(end.node, end.port): switch.lanes for switch in fabric.optical for end in switch.ends}
+    for (node, _), taken in lanes.items():
+        used[node] += taken
     own = fabric.host_lanes
     return {
         node.name: LaneUse(used[node.name], own if node.lanes is None else node.lanes)
@@ -127,7 +127,6 @@ def _links(fabric: Fabric) -> Iterator[str]:
     yield from _repeated("link name", (link.name for link in fabric.links))
     ports = {(node.name, port.number): port for node in fabric.nodes for port in node.ports}
     nodes = {node.name: node for node in fabric.nodes}
-    taken: dict[tuple[str, int], str] = {}
     for link in fabric.links:
         if link.a.node == link.b.node:
             yield f"link {link.name}: both ends on {link.a.node}"
@@ -147,9 +146,9 @@ def _links(fabric: Fabric) -> Iterator[str]:
                     f"link {link.name}: x{link.lanes} in {_axis(link.dimension)}, but port {end.port} of "
                     f"{end.node} is x{port.lanes} in {_axis(port.dimension)}"
                 )
-            holder = taken.setdefault((end.node, end.port), link.name)
-            if holder != link.name:
-                yield f"links {holder} and {link.name} share port {end.port} of {end.node}"
+            first = fabric.link_at(end.node, end.port)
+            if first is not None and first.name != link.name:
+                yield f"links {first.name} and {link.name} share port {end.port} of {end.node}"
         if link.a.node in nodes and link.b.node in nodes and not fabric.graph_routed:
             yield from _straight(link, nodes[link.a.node], nodes[link.b.node])
 
@@ -260,12 +259,13 @@ def _circuits(fabric: Fabric, fibres: Mapping[End, str]) -> Iterator[str]:
 
 
 def _unconnected(fabric: Fabric) -> Iterator[str]:
-    joined: set[End] = {end for link in fabric.links for end in (link.a, link.b)}
     # A port on a fibre counts as joined: its optical switch may set up a circuit later.
-    joined |= {end for switch in fabric.optical for end in switch.ends}
+    fibres = {(end.node, end.port) for switch in fabric.optical for end in switch.ends}
     for node in fabric.nodes:
         for port in node.ports:
-            if port.number != HOST_PORT and not port.edge and End(node.name, port.number) not in joined:
+            if port.number == HOST_PORT or port.edge or fabric.link_at(node.name, port.number) is not None:
+                continue
+            if (node.name, port.number) not in fibres:
                 yield f"{node.name}: port {port.number} ({port.name}) has no link"
     edges = [(link.a.node, link.b.node) for link in fabric.links]
     for switch in fabric.optical:

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import final
 
 from topologies.errors import TopologyError
@@ -35,7 +36,9 @@ class Wiring:
         self._nodes: dict[str, Node] = {}
         self._ports: dict[str, list[Port]] = {}
         self._links: list[Link] = []
-        self._places = [(plan.shift(part.name), plan.mask(part.name)) for part in reversed(plan.fields)]
+        self._port = cache(Port)  # ports of alike nodes are equal
+        fields = plan.fields[::-1][: len(dims)]
+        self._places = [(plan.shift(part.name), plan.mask(part.name)) for part in fields]
 
     def node(
         self,
@@ -51,7 +54,7 @@ class Wiring:
 
         The coordinates of the node are the last fields of its address.
         """
-        coordinates = tuple(address >> shift & mask for shift, mask in self._places[: len(self._dims)])
+        coordinates = tuple([address >> shift & mask for shift, mask in self._places])
         self._nodes[name] = Node(name, len(self._nodes), kind, program, address, coordinates, (), tier, lanes)
         own = lanes or self._host_lanes
         self._ports[name] = [Port(HOST_PORT, "host", own, None)] if tier == 0 else []
@@ -94,7 +97,7 @@ class Wiring:
         """Add a port for the end of a link, and return the end."""
         ports = self._ports[node]
         number = len(ports) if ports and ports[0].number == HOST_PORT else len(ports) + 1
-        ports.append(Port(number, label, lanes, dimension))
+        ports.append(self._port(number, label, lanes, dimension))
         return End(node, number)
 
     def fabric(
