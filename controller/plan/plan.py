@@ -62,6 +62,13 @@ class Plan:
         assert isinstance(self.routes, Routes)
         return self.routes
 
+    @property
+    def weight_columns(self) -> Weights:
+        """The weights as columns, by number of the pair among the routes."""
+        if isinstance(self.weights, Weights):
+            return self.weights
+        return Weights.of(self.route_columns.paths, self.weights)
+
     def routes_from(self, source: str) -> Mapping[str, tuple[Path, ...]]:
         """Return the routes of one source by destination."""
         return self.route_columns.from_source(source)
@@ -89,10 +96,7 @@ class Plan:
         """Return, for each planned pair, the share of its traffic on each bucket, shape (pairs, 16)."""
         pairs = self.route_columns.paths.pairs
         weights = np.full((len(pairs), BUCKETS), 1 / BUCKETS)
-        if isinstance(self.weights, Weights):
-            known = self.weights.numbers >= 0
-            weights[known] = np.array(self.weights.patterns).reshape(-1, BUCKETS)[self.weights.numbers[known]]
-        else:
-            for pair, own in self.weights.items():
-                weights[pairs.numbered(pair)] = own
+        columns = self.weight_columns
+        known = columns.numbers >= 0
+        weights[known] = np.array(columns.patterns).reshape(-1, BUCKETS)[columns.numbers[known]]
         return weights

@@ -104,6 +104,13 @@ class Weights(Mapping[Pair, tuple[float, ...]]):
         self.patterns = tuple(patterns)
         self._pairs = paths.pairs
 
+    @classmethod
+    def of(cls, paths: PathColumns, weights: Mapping[Pair, tuple[float, ...]]) -> Self:
+        """Return the columns of weights by name."""
+        numbers = np.full(len(paths), -1, np.int64)
+        numbers[[paths.pairs.numbered(pair) for pair in weights]] = np.arange(len(weights))
+        return cls(paths, numbers, [*weights.values()])
+
     def __getitem__(self, pair: Pair) -> tuple[float, ...]:
         number = self._pairs.number(pair)
         if number is None or self.numbers[number] < 0:

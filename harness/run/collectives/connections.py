@@ -50,24 +50,25 @@ def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], Pat
     strategy = strategy_of(plan)
     if not sources_know_paths(plan.fabric, Routing(scheme_class(plan.fabric, plan.scheme), strategy)):
         return None
-    routes, weights = plan.route_columns, plan.weights
-    weighted = len(weights) > 0
+    routes, weights = plan.route_columns, plan.weight_columns
     pairs = routes.paths.pairs
     rank_of = np.full(len(plan.fabric.nodes), -1)
     rank_of[[plan.fabric.node(name).index for name in members]] = np.arange(len(members))
     sources, targets = rank_of[pairs.sources], rank_of[pairs.destinations]
     wanted = np.flatnonzero((sources >= 0) & (targets >= 0))
+    ranks = zip(sources[wanted].tolist(), targets[wanted].tolist(), strict=True)
     patterns = numbered_by_first_use(routes.buckets[wanted])
     # Most pairs have equal paths and weights, and share an object.
     known: dict[Hashable, PathShares] = {}
     shares: dict[tuple[int, int], PathShares] = {}
-    for at, number in enumerate(wanted.tolist()):
-        pattern, own = patterns[at].tobytes(), weights.get(pairs.name(number)) if weighted else None
+    rows = zip(ranks, wanted.tolist(), patterns, weights.numbers[wanted].tolist(), strict=True)
+    for pair, number, pattern, weight in rows:
         timings = _timings(plan.fabric, routes.of_number(number)) if strategy.adaptive else ()
-        key = pattern, own, timings
+        key = pattern.tobytes(), weight, timings
         if key not in known:
-            known[key] = PathShares(tuple(pattern), own, timings)
-        shares[int(sources[number]), int(targets[number])] = known[key]
+            own = weights.patterns[weight] if weight >= 0 else None
+            known[key] = PathShares(tuple(pattern.tolist()), own, timings)
+        shares[pair] = known[key]
     return shares
 
 
