@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -241,19 +242,22 @@ def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
     A switch with all its neighbours in the group, such as the switch of a domain, counts as part of the
     group. The result is cached, because jobs have groups in common.
     """
-    outside = {neighbour for name in group for neighbour in fabric.neighbours(name)} - group
+    rates = _rates_to_neighbours(fabric)
+    outside = {neighbour for name in group for neighbour in rates[name]} - group
     closed = group | {
-        name
-        for name in outside
-        if not fabric.node(name).kind.member and group.issuperset(fabric.neighbours(name))
+        name for name in outside if not fabric.node(name).kind.member and group.issuperset(rates[name])
     }
-    return sum(
-        link.rate_bps
-        for name in closed
-        for neighbour in fabric.neighbours(name)
-        if neighbour not in closed
-        for link in fabric.links_between(name, neighbour)
-    )
+    return sum(rate for name in closed for neighbour, rate in rates[name].items() if neighbour not in closed)
+
+
+@computed_once
+def _rates_to_neighbours(fabric: Fabric) -> dict[str, Counter[str]]:
+    """Return the total rate of the links between a node and each neighbour, in bit/s, by node."""
+    rates: dict[str, Counter[str]] = {node.name: Counter() for node in fabric.nodes}
+    for link in fabric.links:
+        rates[link.a.node][link.b.node] += link.rate_bps
+        rates[link.b.node][link.a.node] += link.rate_bps
+    return rates
 
 
 def _values(fabric: Fabric, members: Sequence[str]) -> list[list[int]]:
