@@ -5,7 +5,7 @@ Structured addresses follow physical position (UB-Mesh, structured addressing), 
 endpoints below a switch. This module computes the prefixes from the fabric.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple, final
@@ -103,16 +103,15 @@ def descendants(fabric: Fabric) -> Mapping[str, PrefixHops]:
     plan, ends = fabric.address_plan, field_ends(fabric)
     whole = _direct_subprefixes(fabric)
     below: dict[str, PrefixHops] = {}
+    known: dict[tuple[str, ...], PrefixHops] = {}  # by the neighbours below
     for node in sorted(fabric.nodes, key=lambda node: node.tier):
         if not node.is_switch:
             below[node.name] = PrefixHops({Prefix(node.address, plan.bits): 0})
             continue
-        hops: dict[Prefix, int] = {}
-        for neighbour in fabric.neighbours(node.name):
-            if fabric.node(neighbour).tier < node.tier:
-                for prefix, more in below[neighbour].hops.items():
-                    hops[prefix] = min(more + 1, hops.get(prefix, more + 1))
-        below[node.name] = PrefixHops(_aggregate(hops, ends, whole))
+        lower = tuple([name for name in fabric.neighbours(node.name) if fabric.node(name).tier < node.tier])
+        if lower not in known:
+            known[lower] = PrefixHops(_aggregate(_one_hop_more(below, lower), ends, whole))
+        below[node.name] = known[lower]
     return below
 
 
@@ -121,14 +120,25 @@ def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
     """Return the prefixes reached from each node by climbing first and then descending."""
     reach = descendants(fabric)
     reachable: dict[str, PrefixHops] = {}
+    known: dict[tuple[str, ...], dict[Prefix, int]] = {}  # by the neighbours above
     for node in sorted(fabric.nodes, key=lambda node: -node.tier):
-        hops = dict(reach[node.name].hops)
-        for neighbour in fabric.neighbours(node.name):
-            if fabric.node(neighbour).tier > node.tier:
-                for prefix, more in reachable[neighbour].hops.items():
-                    hops[prefix] = min(more + 1, hops.get(prefix, more + 1))
+        upper = tuple([name for name in fabric.neighbours(node.name) if fabric.node(name).tier > node.tier])
+        if upper not in known:
+            known[upper] = _one_hop_more(reachable, upper)
+        below, climbing = reach[node.name].hops, known[upper]
+        hops = {**below, **climbing}
+        hops |= {prefix: min(down, hops[prefix]) for prefix, down in below.items()}
         reachable[node.name] = PrefixHops(hops)
     return reachable
+
+
+def _one_hop_more(reach: Mapping[str, PrefixHops], nodes: Sequence[str]) -> dict[Prefix, int]:
+    """Return the fewest hops to each prefix over any of these next hops; `reach` is by node."""
+    hops: dict[Prefix, int] = {}
+    for node in nodes:
+        for prefix, more in reach[node].hops.items():
+            hops[prefix] = min(more + 1, hops.get(prefix, more + 1))
+    return hops
 
 
 @computed_for_any_circuits
