@@ -7,6 +7,7 @@ the path is read.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Self, final
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from controller.plan.entry import Pair, Path
 from topologies import Fabric
 from topologies.model.columns import columns, distinct
+from topologies.model.computed_once import computed_once
 
 __all__ = ["PairColumns", "PathColumns", "ragged"]
 
@@ -32,6 +34,11 @@ def ragged(
     return rows, np.arange(len(rows)) - np.repeat(stops - counts - begins, counts)
 
 
+@computed_once
+def _numbers_by_name(fabric: Fabric) -> dict[str, int]:
+    return {node.name: node.index for node in fabric.nodes}
+
+
 @final
 class PairColumns:
     """Pairs of nodes, sorted by source, then destination, as arrays of node numbers of shape (pairs,)."""
@@ -44,15 +51,13 @@ class PairColumns:
     @classmethod
     def of(cls, fabric: Fabric, pairs: Iterable[Pair]) -> Self:
         """Return the columns of pairs given by name; a repeated pair counts once."""
-        index: dict[str, int] = {}
-        numbers: list[int] = []
-        for pair in pairs:
-            for name in pair:
-                number = index.get(name)
-                if number is None:
-                    number = index[name] = fabric.node(name).index
-                numbers.append(number)
-        ends, count = np.array(numbers, np.int64), np.int64(max(len(fabric.nodes), 1))
+        names = chain.from_iterable(pairs)
+        try:
+            ends = np.fromiter(map(_numbers_by_name(fabric).__getitem__, names), np.int64)
+        except KeyError as unknown:
+            fabric.node(unknown.args[0])  # raises an error that suggests names
+            raise
+        count = np.int64(max(len(fabric.nodes), 1))
         keys = distinct(ends[::2] * count + ends[1::2])
         return cls(fabric, (keys // count).astype(np.int32), (keys % count).astype(np.int32))
 
@@ -79,7 +84,7 @@ class PairColumns:
 
     def number(self, pair: object) -> int | None:
         """Return the number of a pair given by name, or None if there is no such pair."""
-        known = self._numbers_by_name
+        known = _numbers_by_name(self.fabric)
         try:
             source, destination = (known.get(name) for name in pair)  # type: ignore[attr-defined]
         except (TypeError, ValueError):
@@ -97,10 +102,6 @@ class PairColumns:
             raise KeyError(pair)
         return number
 
-    @cached_property
-    def _numbers_by_name(self) -> dict[str, int]:
-        return {node.name: node.index for node in self.fabric.nodes}
-
     def numbers(self, pairs: "PairColumns") -> NDArray[np.int64]:
         """Return the number in these columns of each of `pairs`; -1 for a missing pair."""
         if not len(self):
@@ -111,7 +112,7 @@ class PairColumns:
 
     def of_source(self, source: str) -> range:
         """Return the numbers of the pairs from a source."""
-        node = self._numbers_by_name.get(source)
+        node = _numbers_by_name(self.fabric).get(source)
         return range(0) if node is None else range(self._begins[node], self._begins[node + 1])
 
     @cached_property
