@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from heapq import nsmallest
 from typing import Any
 
 from harness.report.charts import curves
@@ -82,19 +83,25 @@ def links_by_load(run: VariantRun) -> list[list[Any]]:
     frames from both ends, lost or refused frames, and the longest queue in bytes.
     """
     usage = run.observation.link_usage
-    percent = {name: [round(100 * share, 2) for share in pair] for name, pair in busy_share(run).items()}
+    shares = busy_share(run)
+    busiest = {name: round(100 * max(pair), 2) for name, pair in shares.items()}
     lost = {
         name: there.lost_frames + there.refused_frames + back.lost_frames + back.refused_frames
         for name, (there, back) in usage.items()
     }
-    names = sorted(usage, key=lambda name: (-max(percent[name]), name))
+
+    def rank(name: str) -> tuple[float, str]:
+        return -busiest[name], name
+
+    names = nsmallest(MAX_LINKS, usage, rank)
+    names += sorted({name for name in usage if lost[name]}.difference(names), key=rank)
     rows: list[list[Any]] = []
-    for name in (name for number, name in enumerate(names) if number < MAX_LINKS or lost[name]):
+    for name in names:
         there, back = usage[name]
         rows.append(
             [
                 name,
-                *percent[name],
+                *(round(100 * share, 2) for share in shares[name]),
                 *(there.bytes, back.bytes, there.frames, back.frames, lost[name]),
                 max(there.max_queued_bytes, back.max_queued_bytes),
             ]
