@@ -65,7 +65,7 @@ def partitions(fabric: Fabric, count: int) -> Sequence[int]:
         groups = _joined(fabric, delay_ps)
         if len(set(groups)) < count or (delay_ps > delays[-1] and _largest(groups, loads) > most):
             continue
-        best = _apportion(fabric, groups, count)
+        best = _apportion(fabric, groups, loads, count)
         if len(set(best)) == count and _largest(best, loads) <= most:
             break
     return best
@@ -102,14 +102,14 @@ def _work(fabric: Fabric) -> list[int]:
     return [links[node.name] + (_HOST_WORK if node.name in hosts else 1) for node in fabric.nodes]
 
 
-def _apportion(fabric: Fabric, groups: Sequence[int], count: int) -> list[int]:
+def _apportion(fabric: Fabric, groups: Sequence[int], loads: Sequence[int], count: int) -> list[int]:
     """Return the partition number of each node; METIS partitions the graph of the groups."""
     import pymetis  # imported here because it is slow to import
 
     vertex = {group: index for index, group in enumerate(dict.fromkeys(groups))}
     of_node = {node.name: vertex[group] for node, group in zip(fabric.nodes, groups, strict=True)}
     work = [0] * len(vertex)
-    for group, load in zip(groups, _work(fabric), strict=True):
+    for group, load in zip(groups, loads, strict=True):
         work[vertex[group]] += load
     links: list[Counter[int]] = [Counter() for _ in vertex]
     for link in fabric.links:

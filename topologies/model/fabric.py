@@ -376,7 +376,8 @@ class Fabric:
         """Nodes that only forward, in the order of `nodes`."""
         return tuple(node for node in self.nodes if node.is_switch)
 
-    def host_ends(self) -> dict[str, End]:
+    @computed_once
+    def host_ends(self) -> Mapping[str, End]:
         """Return the ports at which frames enter and leave the fabric, by name.
 
         The key of an endpoint's host port is the name of the node; the key of an edge port is its host.
