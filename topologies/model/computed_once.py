@@ -18,7 +18,7 @@ class Caching(Protocol):
 
 
 class WithCircuits(Caching, Protocol):
-    """A fabric, whose `origin` is another fabric that differs from it only in circuits, or itself."""
+    """A fabric that shares results with the fabrics that differ from it only in circuits."""
 
     @property
     def origin(self) -> Self:

@@ -259,7 +259,10 @@ class Fabric:
         return self._origin or self
 
     def with_links(self, links: Sequence[Link], *, circuits_alone: bool) -> "Fabric":
-        """Return the fabric with other links; `circuits_alone`: the new fabric has the same `origin`."""
+        """Return the fabric with other links.
+
+        `circuits_alone`: only circuits differ, so both share the results of `computed_for_any_circuits`.
+        """
         fabric = replace(self, links=tuple(links))
         if circuits_alone:
             object.__setattr__(fabric, "_origin", self.origin)
