@@ -73,10 +73,11 @@ def network_seconds(ready: Prepared, packet_hops: int) -> float:
 def _to_neighbours(fabric: Fabric, name: str) -> list[bytes]:
     source = fabric.node(name)
     neighbours = [node for node in map(fabric.node, fabric.neighbours(name)) if node in fabric.endpoints]
-    routes = [[fabric.port_to(name, node.name), HOST_PORT] for node in neighbours]
     return [
-        steered_frame(source.address, node.address, route, SMALL_FRAME_BYTES)
-        for node, route in zip(neighbours, routes, strict=True)
+        steered_frame(
+            source.address, node.address, [fabric.port_to(name, node.name), HOST_PORT], SMALL_FRAME_BYTES
+        )
+        for node in neighbours
     ]
 
 
