@@ -25,9 +25,6 @@ class RandomElements {
     void add_to(std::uint32_t* total) const;
 
    private:
-    template <typename Take>
-    void draw(const Take& take) const;
-
     Word state_, increment_;
     std::size_t count_;
 };

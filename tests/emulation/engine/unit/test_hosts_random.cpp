@@ -36,6 +36,27 @@ TEST(RandomElements, SumsAreThoseOfTheElements) {
     for (std::size_t at = 0; at < 7; ++at) EXPECT_EQ(total[at], filled[at] + 1);
 }
 
+TEST(RandomElements, AreTheSameInOneCallAsInManyShortOnes) {
+    // Long calls draw in vectors where the processor has them; calls for less than 32 elements never do.
+    constexpr std::size_t kCount = 32 * 5 + 31, kShort = 30;
+    constexpr auto kMultiplier = RandomElements::Word{2549297995355413924U} << 64 | 4865540595714422341U;
+    RandomElements::Word state = RandomElements::Word{0xFEDCBA9876543210} << 64 | 0x123456789ABCDEF;
+    const RandomElements::Word increment =
+        RandomElements::Word{0xF00DF00DF00DF00D} << 64 | 0xFEEDFEEDFEEDFEED;
+    std::vector<std::uint32_t> whole(kCount), total(kCount, 3), parts;
+    const RandomElements elements(state, increment, kCount);
+    elements.fill(whole.data());
+    elements.add_to(total.data());
+    while (parts.size() < kCount) {
+        std::vector<std::uint32_t> part(std::min(kShort, kCount - parts.size()));
+        RandomElements(state, increment, part.size()).fill(part.data());
+        parts.insert(parts.end(), part.begin(), part.end());
+        for (std::size_t output = 0; output < kShort / 2; ++output) state = state * kMultiplier + increment;
+    }
+    EXPECT_EQ(whole, parts);
+    for (std::size_t at = 0; at < kCount; ++at) EXPECT_EQ(total[at], whole[at] + 3);
+}
+
 TEST(Saturator, AnswersEachFrameUntilTheBudgetIsSpent) {
     const auto budget = std::make_shared<SaturationBudget>(SaturationBudget{5, 0});
     Saturator saturator({"abc", "defg"}, 3, PythonRandom("seed"), budget);
