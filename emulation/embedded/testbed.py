@@ -240,7 +240,7 @@ class EmbeddedTestbed(Lifetime):
     def attach(self, node: str, host: Host | Application) -> None:
         """Attach `host` to the node's host port and start it."""
         self._host_number(node)
-        if isinstance(host, Participant) and self.on_repath is not None:
+        if self.on_repath is not None and isinstance(host, Participant):
             host.on_repath = partial(self.on_repath, node)  # type: ignore[union-attr]
         self.agents.attach(node, host)
 

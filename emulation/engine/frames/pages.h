@@ -29,6 +29,13 @@ inline void* allocate_pages(std::size_t bytes) {
     return block;
 }
 
+// Map the pages of a new block that will be filled: one call takes less time than a fault for each page.
+inline void map_pages([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+    madvise(block, bytes, MADV_POPULATE_WRITE);  // older kernels refuse it and map each page at its first use
+#endif
+}
+
 inline void free_pages(void* block, std::size_t bytes) { ::operator delete(block, alignment_of(bytes)); }
 
 // Allocator for lists with random access, which huge pages make faster.

@@ -101,9 +101,15 @@ def _nothing() -> None:
 class Agent(Common, _engine.Agent):
     """A rank of a collective or of a traffic graph."""
 
-    def __init__(self, spec: AgentSpec, part: _engine.Rank, data: Array | _engine.AgentArray) -> None:
+    def __init__(
+        self,
+        spec: AgentSpec,
+        part: _engine.Rank,
+        data: Array | _engine.AgentArray,
+        transport: _engine.Transport,
+    ) -> None:
         array = data if isinstance(data, _engine.AgentArray) else _bytes_of(data)
-        super().__init__(part, array, spec.job, transport_of(spec.transport), _reduction(spec.reduction))
+        super().__init__(part, array, spec.job, transport, _reduction(spec.reduction))
         self.rank = spec.rank
         self.address = spec.addresses[spec.rank]
         self._dtype = DTYPES[_type_of(data)]
@@ -184,12 +190,15 @@ def _alike(specs: Sequence[AgentSpec], threads: int) -> list[Agent | RepeatingAg
     if first.profile is not None:
         return [_repeating(spec, parts) for spec in specs]
     arrays = agent_arrays(first.inputs, threads, [spec.rank for spec in specs])
-    return [_once(spec, parts, data) for spec, data in zip(specs, arrays, strict=True)]
+    transport = transport_of(first.transport)
+    return [_once(spec, parts, data, transport) for spec, data in zip(specs, arrays, strict=True)]
 
 
-def _once(spec: AgentSpec, parts: Parts, data: Array | _engine.AgentArray) -> Agent:
+def _once(
+    spec: AgentSpec, parts: Parts, data: Array | _engine.AgentArray, transport: _engine.Transport
+) -> Agent:
     check_agent(spec.rank, spec.sliced, data)
-    return Agent(spec, parts.of(spec.rank, _type_of(data)), data)
+    return Agent(spec, parts.of(spec.rank, _type_of(data)), data, transport)
 
 
 def _repeating(spec: AgentSpec, parts: Parts) -> RepeatingAgent:

@@ -29,12 +29,14 @@ Kept& kept() {
     return *all;
 }
 
+void* new_block(std::size_t bytes) { return ::operator new(bytes, std::align_val_t{frames::kPageBytes}); }
 void free_block(void* block) { ::operator delete(block, std::align_val_t{frames::kPageBytes}); }
 
 }  // namespace
 
 void* acquire_array(std::size_t bytes) {
-    if (bytes >= kLeastBytes) {
+    if (bytes < kLeastBytes) return new_block(bytes);
+    {
         Kept& all = kept();
         const std::lock_guard lock(all.mutex);
         if (all.bytes != bytes) {
@@ -48,7 +50,9 @@ void* acquire_array(std::size_t bytes) {
             return block;
         }
     }
-    return ::operator new(bytes, std::align_val_t{frames::kPageBytes});
+    void* const block = new_block(bytes);
+    frames::map_pages(block, bytes);
+    return block;
 }
 
 void release_array(void* block, std::size_t bytes) {
