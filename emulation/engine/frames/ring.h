@@ -5,47 +5,71 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "invariant.h"
 
 namespace railyard::frames {
 
+// Cells without an element are raw memory, so that neither push nor pop writes more than the element.
 template <typename T>
 class Ring {
    public:
+    Ring() = default;
+    Ring(Ring&& other) noexcept
+        : cells_(std::exchange(other.cells_, nullptr)),
+          capacity_(std::exchange(other.capacity_, 0)),
+          first_(std::exchange(other.first_, 0)),
+          size_(std::exchange(other.size_, 0)) {}
+    Ring& operator=(Ring&& other) noexcept {
+        std::swap(cells_, other.cells_);
+        std::swap(capacity_, other.capacity_);
+        std::swap(first_, other.first_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    ~Ring() {
+        clear();
+        free_cells();
+    }
+
     [[nodiscard]] bool empty() const { return size_ == 0; }
     [[nodiscard]] std::size_t size() const { return size_; }
     T& front() {
         ASSERT(!empty());
         return cells_[first_];
     }
+    T& back() { return (*this)[size_ - 1]; }
     const T& operator[](std::size_t at) const {
         ASSERT(at < size_);
-        return cells_[(first_ + at) & mask()];
+        return cells_[wrapped(first_ + at)];
     }
     T& operator[](std::size_t at) {
         ASSERT(at < size_);
-        return cells_[(first_ + at) & mask()];
+        return cells_[wrapped(first_ + at)];
     }
 
     void push_back(T value) {
-        if (size_ == cells_.size()) grow();
-        cells_[(first_ + size_++) & mask()] = std::move(value);
-        ASSERT(size_ <= cells_.size());
+        if (size_ == capacity_) [[unlikely]]
+            grow();
+        std::construct_at(&cells_[wrapped(first_ + size_)], std::move(value));
+        ++size_;
+        ASSERT(size_ <= capacity_);
     }
     void push_front(T value) {
-        if (size_ == cells_.size()) grow();
-        first_ = (first_ - 1) & mask();
-        cells_[first_] = std::move(value);
+        if (size_ == capacity_) [[unlikely]]
+            grow();
+        first_ = wrapped(first_ - 1);
+        std::construct_at(&cells_[first_], std::move(value));
         ++size_;
-        ASSERT(size_ <= cells_.size());
+        ASSERT(size_ <= capacity_);
     }
     T pop_front() {
-        ASSERT(!empty() && first_ < cells_.size());
+        ASSERT(!empty() && first_ < capacity_);
         T value = std::move(cells_[first_]);
-        first_ = (first_ + 1) & mask();
+        std::destroy_at(&cells_[first_]);
+        first_ = wrapped(first_ + 1);
         --size_;
         return value;
     }
@@ -54,15 +78,31 @@ class Ring {
     }
 
    private:
-    [[nodiscard]] std::uint32_t mask() const { return static_cast<std::uint32_t>(cells_.size() - 1); }
-    void grow() {
-        std::vector<T> larger(cells_.empty() ? 8 : 2 * cells_.size());
-        for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move((*this)[i]);
-        cells_.swap(larger);
-        first_ = 0;
-        ASSERT(std::has_single_bit(cells_.size()));
+    static constexpr std::uint32_t kLeast = 8;
+
+    [[nodiscard]] std::uint32_t wrapped(std::size_t at) const {
+        return static_cast<std::uint32_t>(at) & (capacity_ - 1);
     }
-    std::vector<T> cells_;  // their number is a power of two
+    void grow() {
+        const std::uint32_t capacity = capacity_ == 0 ? kLeast : 2 * capacity_;
+        T* const larger = std::allocator<T>().allocate(capacity);
+        for (std::uint32_t i = 0; i < size_; ++i) {
+            T& cell = (*this)[i];
+            std::construct_at(&larger[i], std::move(cell));
+            std::destroy_at(&cell);
+        }
+        free_cells();
+        cells_ = larger;
+        capacity_ = capacity;
+        first_ = 0;
+        ASSERT(std::has_single_bit(capacity_));
+    }
+    void free_cells() {
+        if (cells_ != nullptr) std::allocator<T>().deallocate(cells_, capacity_);
+    }
+
+    T* cells_ = nullptr;
+    std::uint32_t capacity_ = 0;  // 0 or a power of two
     std::uint32_t first_ = 0, size_ = 0;
 };
 
