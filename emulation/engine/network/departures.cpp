@@ -8,31 +8,42 @@
 
 namespace railyard::network {
 
-// Pass a frame's receive buffer on to its copies, which share it.
-void Queues::hold(Partition& p, const Held& held, const switching::Outputs& copies) {
-    ASSERT(!copies.empty());
-    if (!held.channel) return;
-    Held each = held;
-    if (copies.size() > 1) {
-        if (!each.share) {
-            if (p.free_shares.empty()) {
-                p.free_shares.push_back(p.shares.next());
-                p.shares.emplace_back();
-            }
-            each.share = p.free_shares.back();
-            p.free_shares.pop_back();
-            p.shares[each.share] = {1, Time()};
+void Queues::share(Partition& p, Held held, const switching::Outputs& copies) {
+    if (!held.share) {
+        if (p.free_shares.empty()) {
+            p.free_shares.push_back(p.shares.next());
+            p.shares.emplace_back();
         }
-        ASSERT(p.shares[each.share].copies > 0);
-        p.shares[each.share].copies += static_cast<std::uint32_t>(copies.size()) - 1;
+        held.share = p.free_shares.back();
+        p.free_shares.pop_back();
+        p.shares[held.share] = {1, Time()};
     }
-    for (const switching::Output& o : copies) o.frame->held = each;
+    ASSERT(p.shares[held.share].copies > 0);
+    p.shares[held.share].copies += static_cast<std::uint32_t>(copies.size()) - 1;
+    for (const switching::Output& o : copies) o.frame->held = held;
+}
+
+// Make room for a frame that waits for its egress pass, and note what that pass will read of the queue. Return
+// false if the frame was dropped. If the queue is full, egress runs now, without a wait, so that the frame may
+// be trimmed.
+bool Queues::make_room(Partition& p, Channel& c, FrameHandle& frame) {
+    const auto depth = static_cast<std::uint32_t>(c.lanes[frame->lane()].queue.size());
+    if (!c.admits(*frame)) [[unlikely]] {
+        frame->set_priority(parts_.links.lanes.priority_of(frame->lane()));
+        frame = egress(p, std::move(frame), c.from_switch, c.from_port, {p.now, p.now, depth, depth});
+        if (frame == nullptr) return false;
+        frame->set_lane(parts_.links.lanes.of(*frame));
+    }
+    if (frame->pending) {
+        frame->phv->enqueued = p.now;
+        frame->phv->enqueue_depth = static_cast<std::uint32_t>(c.lanes[frame->lane()].queue.size());
+    }
+    return true;
 }
 
 // Run egress for the first frame of `lane`. Return false if the frame cannot be sent now: egress dropped it,
 // or it has grown beyond the lane's credits and waits for more (egress does not run again).
-bool Queues::dequeue(Partition& p, Index<Channel> index, Lane lane) {
-    Channel& c = parts_.links[index];
+bool Queues::dequeue(Partition& p, Channel& c, Lane lane) {
     FrameHandle frame = c.take(lane);
     ASSERT(frame->pending && frame->phv != nullptr && frame->phv->enqueued <= p.now);
     --p.waiting_frames;
@@ -54,7 +65,7 @@ bool Queues::dequeue(Partition& p, Index<Channel> index, Lane lane) {
 FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port,
                            const switching::QueueRecord& record) {
     Switch& sw = *parts_.switches[switch_index];
-    const Held held = std::exchange(frame->held, Held{});
+    const Held held = take_held(*frame);
     switching::Outputs out;
     out.swap(p.egress_out);  // reuses memory; a nested egress allocates
     try {
@@ -73,7 +84,7 @@ FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch
             leaving = std::move(o.frame);
             continue;
         }
-        forward(p, std::move(o.frame), switch_index, o.port, false);
+        forward(p, std::move(o.frame), sw, switch_index, o.port, false);
     }
     out.clear();
     p.egress_out.swap(out);

@@ -57,13 +57,13 @@ void Hosts::act(Partition& p, Index<Host> host, Actions& actions) {
     for (Actions::Departure& departure : actions.departures)
         send(p, host, std::move(departure.frame), departure.vl);
     if (actions.deadline) set_timer(p, host, *actions.deadline);
-    else clear_timer(host);
+    else hosts_[host].deadline = kUnset;
     actions.departures.clear();
     p.departures = std::move(actions.departures);
 }
 
 void Hosts::send(Partition& p, Index<Host> host, FrameHandle frame, Vl vl) {
-    const Host& h = hosts_.at(host);
+    const Host& h = hosts_[host];
     const auto lane = links_.lanes.of_vl(vl);
     if (!lane)
         throw std::invalid_argument("host " + std::to_string(host.at()) + ": VL " + to_string(vl) +
@@ -75,7 +75,7 @@ void Hosts::send(Partition& p, Index<Host> host, FrameHandle frame, Vl vl) {
 
 void Hosts::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
     ASSERT(hosts_[host].partition == &p);
-    queues_.release(p, std::exchange(frame->held, Held{}), p.now);
+    queues_.release(p, Queues::take_held(*frame), p.now);
     if (bin_ > Time() && frame->lane().value() < bin_vls_) {
         const auto bin = static_cast<std::size_t>(p.now / bin_);
         if (p.bins.size() <= bin) p.bins.resize(bin + 1);
@@ -96,7 +96,7 @@ void Hosts::on_timer(Partition& p, Index<Host> host) {
 }
 
 void Hosts::set_timer(Partition& p, Index<Host> host, Time deadline) {
-    Host& h = hosts_.at(host);
+    Host& h = hosts_[host];
     deadline = std::max(deadline, p.now);
     if (h.deadline == deadline) return;
     ASSERT(deadline >= p.now);

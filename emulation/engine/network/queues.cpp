@@ -11,19 +11,23 @@
 
 namespace railyard::network {
 
-void Queues::wake(Partition& p, Channel& c, Index<Channel> index, Time time) {
+// Schedule a wake-up, unless an earlier one is pending.
+inline void Queues::wake(Partition& p, Channel& c, Index<Channel> index, Time time) {
     ASSERT(time >= p.now);
-    if (c.crossing && p.in_window()) [[unlikely]] {
-        const Crossing& x = parts_.windows.status(c.crossing);
-        if (time >= p.end) return p.note({.kind = Effect::Kind::Asked, .crossing = c.crossing, .time = time});
-        if (c.wake_at != kUnset && c.wake_at <= time) return;
-        c.wake_at = time;
-        p.note({.kind = Effect::Kind::Wakes, .crossing = c.crossing, .time = time});
-        return Timeline::push(p, time, EventKind::Wake, x.channel);
-    }
-    if (c.wake_at != kUnset && c.wake_at <= time) return;
+    if (c.crossing && p.in_window()) [[unlikely]]
+        return wake_in_window(p, c, time);
+    if (c.wake_at <= time) return;
     c.wake_at = time;
     Timeline::push(parts_.windows.sender_of(c, p), time, EventKind::Wake, index);
+}
+
+void Queues::wake_in_window(Partition& p, Channel& c, Time time) {
+    const Crossing& x = parts_.windows.status(c.crossing);
+    if (time >= p.end) return p.note({.kind = Effect::Kind::Asked, .crossing = c.crossing, .time = time});
+    if (c.wake_at <= time) return;
+    c.wake_at = time;
+    p.note({.kind = Effect::Kind::Wakes, .crossing = c.crossing, .time = time});
+    Timeline::push(p, time, EventKind::Wake, x.channel);
 }
 
 void Queues::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool at_once) {
@@ -34,30 +38,15 @@ void Queues::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool
     if (c.crossing && p.in_window()) [[unlikely]]
         parts_.windows.status(c.crossing);
     if (at_once && !frame->pending && c.passes(*frame, p.now)) {
-        const Lane lane = frame->lane();
-        transmit(p, index, std::move(frame), lane);
+        transmit(p, c, index, std::move(frame));
         return parts_.windows.note_status(p, c);
     }
-    if (frame->pending && !c.admits(*frame)) [[unlikely]] {
-        // The queue is full: run egress now, without a wait, so that the frame may be trimmed.
-        const auto depth = static_cast<std::uint32_t>(c.lanes[frame->lane()].queue.size());
-        frame->set_priority(parts_.links.lanes.priority_of(frame->lane()));
-        frame = egress(p, std::move(frame), c.from_switch, c.from_port, {p.now, p.now, depth, depth});
-        if (frame == nullptr) return;
-        frame->set_lane(parts_.links.lanes.of(*frame));
-    }
-    if (frame->pending) {
-        frame->phv->enqueued = p.now;
-        frame->phv->enqueue_depth = static_cast<std::uint32_t>(c.lanes[frame->lane()].queue.size());
-    }
+    if (frame->pending && !make_room(p, c, frame)) return;
     if (!c.put(frame)) return discard(p, std::move(frame));
     ++p.waiting_frames;
-    if (at_once && p.now >= c.busy_until) {
-        try_send(p, index);
-    } else {
-        parts_.windows.note_status(p, c);
-        wake(p, c, index, std::max(p.now, c.busy_until));
-    }
+    if (at_once && p.now >= c.busy_until) return try_send(p, c, index);
+    parts_.windows.note_status(p, c);
+    wake(p, c, index, std::max(p.now, c.busy_until));
 }
 
 void Queues::on_wake(Partition& p, Index<Channel> index, Time time) {
@@ -69,37 +58,38 @@ void Queues::on_wake(Partition& p, Index<Channel> index, Time time) {
         parts_.windows.status(c.crossing);
         p.note({.kind = Effect::Kind::Woken, .crossing = c.crossing});
     }
-    c.wake_at = kUnset;
-    try_send(p, index);
+    c.wake_at = kNever;
+    try_send(p, c, index);
 }
 
-void Queues::try_send(Partition& p, Index<Channel> index) {
-    Channel& c = parts_.links[index];
+void Queues::try_send(Partition& p, Channel& c, Index<Channel> index) {
     const bool pauses = c.pausing && !c.pauses->frames.empty();
     if (!c.up || (c.waiting == 0 && !pauses)) return;
     if (p.now < c.busy_until) return wake(p, c, index, c.busy_until);
     if (c.pausing) [[unlikely]] {
         expire(p, c);
         if (pauses) {
-            FrameHandle frame = c.pauses->frames.pop_front();
-            const Lane lane = frame->lane();
-            transmit(p, index, std::move(frame), lane);
+            transmit(p, c, index, c.pauses->frames.pop_front());
             if (c.waiting > 0 || !c.pauses->frames.empty()) wake(p, c, index, c.busy_until);
             return;
         }
     }
     c.collect(p.now);
     while (const std::optional<Lane> lane = c.next()) {
-        if (c.lanes[*lane].queue.front()->pending && !dequeue(p, index, *lane)) continue;
+        if (c.lanes[*lane].queue.front()->pending && !dequeue(p, c, *lane)) continue;
         --p.waiting_frames;
         ASSERT(p.waiting_frames >= 0);
-        transmit(p, index, c.take(*lane), *lane);
+        transmit(p, c, index, c.take(*lane));
         parts_.windows.note_status(p, c);
         if (c.waiting > 0) wake(p, c, index, c.busy_until);
         return;
     }
     parts_.windows.note_status(p, c);
-    if (c.waiting == 0) return;
+    if (c.waiting > 0) wait(p, c, index);
+}
+
+// Schedule a wake-up for the time at which a frame may be sent: all wait for credits, or for the end of a pause.
+void Queues::wait(Partition& p, Channel& c, Index<Channel> index) {
     if (c.pausing)
         if (const auto next = c.pauses->next_expiry()) return wake(p, c, index, std::max(*next, p.now));
     // In a window, only the merge knows the credits that other partitions return.
@@ -109,27 +99,24 @@ void Queues::try_send(Partition& p, Index<Channel> index) {
     else if (merged) p.note({.kind = Effect::Kind::Blocked, .crossing = c.crossing});
 }
 
-void Queues::transmit(Partition& p, Index<Channel> index, FrameHandle frame, Lane lane) {
-    Channel& c = parts_.links[index];
+void Queues::transmit(Partition& p, Channel& c, Index<Channel> index, FrameHandle frame) {
     ASSERT(!frame->pending && !frame->lost);
-    const Held held = std::exchange(frame->held, Held{});
-    if (c.crossing) [[unlikely]] {
+    const Held held = take_held(*frame);
+    const Lane lane = frame->lane();
+    const bool merged = c.crossing && p.in_window();
+    if (c.crossing) [[unlikely]]
         frame->join();  // the payload may refer to an array of this partition
-        if (p.in_window()) {
-            const Time end = c.send(std::move(frame), lane, p.now, parts_.windows[c.crossing].sent);
-            release(p, held, end);
-            return p.note({.kind = Effect::Kind::Sent, .crossing = c.crossing});
-        }
-    }
-    const Time end = c.send(std::move(frame), lane, p.now, c.flying);
+    const Time end =
+        c.send(std::move(frame), lane, p.now, merged ? parts_.windows[c.crossing].sent : c.flying);
     release(p, held, end);
+    if (merged) [[unlikely]]
+        return p.note({.kind = Effect::Kind::Sent, .crossing = c.crossing});
     if (c.flying.size() == 1)
         Timeline::push(parts_.windows.receiver_of(c, p), c.flying.front().arrival, EventKind::Arrive, index);
 }
 
-void Queues::release(Partition& p, const Held& held, Time when) {
-    if (!held.channel) return;
-    if (held.share) {
+void Queues::free_buffer(Partition& p, const Held& held, Time when) {
+    if (held.share) [[unlikely]] {
         Share& share = p.shares[held.share];
         share.until = when = std::max(share.until, when);
         ASSERT(share.copies > 0);
@@ -157,7 +144,7 @@ void Queues::release(Partition& p, const Held& held, Time when) {
 }
 
 void Queues::discard(Partition& p, FrameHandle frame) {
-    release(p, std::exchange(frame->held, Held{}), p.now);
+    release(p, take_held(*frame), p.now);
 }
 
 void Queues::on_arrival(Partition& p, Index<Channel> index) {
@@ -184,15 +171,15 @@ void Queues::on_arrival(Partition& p, Index<Channel> index) {
     }
     if (frame->lost) [[unlikely]]
         return discard(p, std::move(frame));  // its credits return as for a received frame
-    if (!c.to_switch) parts_.hosts.deliver(p, std::move(frame), c.host);
-    else receive(p, std::move(frame), c.to_switch, c.to_port);
+    if (c.to_switch) receive(p, std::move(frame), c.to_switch, c.to_port);
+    else parts_.hosts.deliver(p, std::move(frame), c.host);
 }
 
 void Queues::receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port) {
     Switch& sw = *parts_.switches[switch_index];
     ++p.hops;
     // The switch knows no receive buffers: the buffer is freed here or passes to the frames that leave.
-    const Held held = std::exchange(frame->held, Held{});
+    const Held held = take_held(*frame);
     p.out.clear();
     try {
         if (sw.reads_queue()) sw.ingress(std::move(frame), port, p.now, p.out);
@@ -205,19 +192,19 @@ void Queues::receive(Partition& p, FrameHandle frame, Index<Switch> switch_index
     ASSERT(frame == nullptr);
     if (p.out.empty()) return release(p, held, p.now);
     hold(p, held, p.out);
-    for (switching::Output& o : p.out) forward(p, std::move(o.frame), switch_index, o.port);
+    for (switching::Output& o : p.out) forward(p, std::move(o.frame), sw, switch_index, o.port);
 }
 
-void Queues::forward(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port, bool at_once) {
-    const bool to_cpu = port == parts_.switches[switch_index]->cpu_port();
+void Queues::forward(Partition& p, FrameHandle frame, const Switch& sw, Index<Switch> switch_index, Port port,
+                     bool at_once) {
+    const bool to_cpu = port == sw.cpu_port();
     const auto& ports = parts_.links.out_of(switch_index);
     if (!to_cpu && port.value() < ports.size() && ports[port.value()] &&
         frame->priority().value() < kPriorities) {
         const Lanes& lanes = parts_.links.lanes;
-        frame->set_lane(
-            frame->pending && lanes.doubled()
-                ? lanes.of(frame->priority(), parts_.switches[switch_index]->pending_bit(*frame, lanes.bit()))
-                : lanes.of(*frame));
+        frame->set_lane(frame->pending && lanes.doubled()
+                            ? lanes.of(frame->priority(), sw.pending_bit(*frame, lanes.bit()))
+                            : lanes.of(*frame));
         return enqueue(p, ports[port.value()], std::move(frame), at_once);
     }
     // The CPU port and ports without a link have no queue.
@@ -324,15 +311,11 @@ void Queues::control(Partition& p, switching::ControlItem item) {
     parts_.control.push_back(std::move(item));
 }
 
-// Pass a switch's new digests to the control plane, and watch its ageing again if an aged entry was hit.
-void Queues::after_pass(Partition& p, Switch& sw, Index<Switch> index) {
-    if (auto& digests = sw.digests(); !digests.empty()) {
-        for (switching::Digest& d : digests)
-            control(p, {switching::ControlItem::Kind::Digest, p.now, index,
-                        static_cast<std::int64_t>(d.list.at()), false, std::move(d.fields)});
-        digests.clear();
-    }
-    if (sw.take_revived()) parts_.ageing.watch(index);
+void Queues::pass_digests(Partition& p, Switch& sw, Index<Switch> index) {
+    for (switching::Digest& d : sw.digests())
+        control(p, {switching::ControlItem::Kind::Digest, p.now, index,
+                    static_cast<std::int64_t>(d.list.at()), false, std::move(d.fields)});
+    sw.digests().clear();
 }
 
 void Queues::fail(Partition& p, Index<Switch> index, const std::exception& error) {

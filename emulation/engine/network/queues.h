@@ -42,7 +42,16 @@ class Queues {
     void on_arrival(Partition& p, Index<Channel> index);
     void receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port);
     // Free the receive buffer of a frame at `when`; a buffer shared by copies is freed with the last copy.
-    void release(Partition& p, const Held& held, Time when);
+    void release(Partition& p, const Held& held, Time when) {
+        if (held.channel) free_buffer(p, held, when);
+    }
+    // Take a frame's receive buffer from it, to be freed or passed on.
+    [[nodiscard]] static Held take_held(Frame& frame) {
+        const Held held = frame.held;
+        frame.held.channel = {};
+        frame.held.share = {};
+        return held;
+    }
     // Bring a channel up, or take it down and drop its frames; `p` is the partition of the sending end.
     void set_up(Partition& p, Index<Channel> index, bool up);
     // Send a pause frame on a channel that is up, as a faulty sender does. stop: pause all classes. Otherwise
@@ -51,23 +60,43 @@ class Queues {
 
    private:
     void wake(Partition& p, Channel& c, Index<Channel> index, Time time);
-    void try_send(Partition& p, Index<Channel> index);
+    void wake_in_window(Partition& p, Channel& c, Time time);
+    void try_send(Partition& p, Channel& c, Index<Channel> index);
+    void wait(Partition& p, Channel& c, Index<Channel> index);
+    void transmit(Partition& p, Channel& c, Index<Channel> index, FrameHandle frame);
+    void free_buffer(Partition& p, const Held& held, Time when);
     // Priority flow control.
     bool pause(Partition& p, Index<Channel> index, Frame& frame);
     void order(Partition& p, Index<Channel> index);
     void send_order(Partition& p, Index<Channel> index, PauseOrder order);
     void expire(Partition& p, Channel& c);
     [[nodiscard]] Index<Channel> reverse_of(const Channel& c) const;
-    void transmit(Partition& p, Index<Channel> index, FrameHandle frame, Lane lane);
-    void forward(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port, bool at_once = true);
+    void forward(Partition& p, FrameHandle frame, const Switch& sw, Index<Switch> switch_index, Port port,
+                 bool at_once = true);
     void discard(Partition& p, FrameHandle frame);
-    void after_pass(Partition& p, Switch& sw, Index<Switch> index);
+    // Pass a switch's new digests to the control plane, and watch its ageing again if an aged entry was hit.
+    void after_pass(Partition& p, Switch& sw, Index<Switch> index) {
+        if (!sw.digests().empty()) [[unlikely]]
+            pass_digests(p, sw, index);
+        if (sw.take_revived()) [[unlikely]]
+            parts_.ageing.watch(index);
+    }
+    void pass_digests(Partition& p, Switch& sw, Index<Switch> index);
     void fail(Partition& p, Index<Switch> index, const std::exception& error);
     void control(Partition& p, switching::ControlItem item);
 
     // departures.cpp: egress for programs that read queue metadata, and copies of a frame.
-    static void hold(Partition& p, const Held& held, const switching::Outputs& copies);
-    bool dequeue(Partition& p, Index<Channel> index, Lane lane);
+    // Pass a frame's receive buffer on to its copies, which share it.
+    static void hold(Partition& p, const Held& held, const switching::Outputs& copies) {
+        ASSERT(!copies.empty());
+        if (!held.channel) return;
+        if (copies.size() > 1) [[unlikely]]
+            return share(p, held, copies);
+        copies.front().frame->held = held;
+    }
+    static void share(Partition& p, Held held, const switching::Outputs& copies);
+    bool make_room(Partition& p, Channel& c, FrameHandle& frame);
+    bool dequeue(Partition& p, Channel& c, Lane lane);
     FrameHandle egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port,
                        const switching::QueueRecord& record);
 

@@ -228,7 +228,7 @@ void Windows::complete(Partition& p, const Effect& effect, Time now) {
             if (x.waiting) ask(x, c, std::max(c.returning.front().time, x.busy_until));
             return;
         case Effect::Kind::Wakes: c.wake_at = x.wake_at = effect.time; return;
-        case Effect::Kind::Woken: c.wake_at = x.wake_at = kUnset; return;
+        case Effect::Kind::Woken: c.wake_at = x.wake_at = kNever; return;
         case Effect::Kind::Asked: return ask(x, c, effect.time);
         case Effect::Kind::Blocked:
             if (!c.returning.empty()) ask(x, c, c.returning.front().time);
@@ -243,7 +243,7 @@ void Windows::complete(Partition& p, const Effect& effect, Time now) {
 
 // Schedule a wake-up of a channel, as Queues::wake does, at the merge's position.
 void Windows::ask(Crossing& x, Channel& c, Time time) {
-    if (x.wake_at != kUnset && x.wake_at <= time) return;
+    if (x.wake_at <= time) return;
     if (time < end_) throw PartitionError("link " + c.name + ": credits return within a window");
     c.wake_at = x.wake_at = time;
     add_event(*timeline_.partitions()[x.from], time, EventKind::Wake, x.channel);

@@ -2,7 +2,6 @@
 #include "network/links/channel.h"
 
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 #include <utility>
 
@@ -48,49 +47,16 @@ bool Channel::cut(Frame& frame) {
     return true;
 }
 
-bool Channel::put(FrameHandle& frame) {
-    ASSERT(frame->lane().value() < kVls);
+// Trim a frame that does not fit. Return false if it is refused, and count it.
+bool Channel::fit(Frame& frame) {
     if (!up) {
         ++losses.refused_down;
         return false;
     }
-    if (lossless()) {
-        check_fits(*frame);
-    } else if (!admits(*frame) && !cut(*frame)) {
-        ++losses.refused_full;
-        return false;
-    }
-    const Lane lane = frame->lane();
-    lanes[lane].queued += frame->size();
-    lanes[lane].queue.push_back(std::move(frame));
-    load.max_queued_bytes = std::max(load.max_queued_bytes, lanes[lane].queued);
-    ready |= bit(lane);
-    ++waiting;
-    return true;
-}
-
-bool Channel::passes(const Frame& frame, Time now) {
-    if (!up || waiting > 0 || now < busy_until || config.scheduler != Scheduler::Strict) return false;
-    if (pausing && (!pauses->frames.empty() || pauses->stops(frame.lane()))) return false;
-    if (lossless()) {
-        collect(now);
-        if (lanes[frame.lane()].credits < frame.size()) return false;
-    } else if (!admits(frame)) {
-        return false;
-    }
-    load.max_queued_bytes = std::max<Bytes>(load.max_queued_bytes, frame.size());
-    return true;
-}
-
-FrameHandle Channel::take(Lane lane) {
-    ASSERT(has(lane) && waiting > 0);
-    FrameHandle frame = lanes[lane].queue.pop_front();
-    ASSERT(frame->lane() == lane);
-    lanes[lane].queued -= frame->size();
-    ASSERT(lanes[lane].queued >= Bytes() && (lanes[lane].queued == Bytes() || !lanes[lane].queue.empty()));
-    if (lanes[lane].queue.empty()) ready &= ~bit(lane);
-    --waiting;
-    return frame;
+    if (lossless()) check_fits(frame);  // throws
+    if (cut(frame)) return true;
+    ++losses.refused_full;
+    return false;
 }
 
 void Channel::put_back(FrameHandle frame) {
@@ -100,26 +66,6 @@ void Channel::put_back(FrameHandle frame) {
     lanes[lane].queue.push_front(std::move(frame));
     ready |= bit(lane);
     ++waiting;
-}
-
-std::optional<Lane> Channel::next() {
-    if (config.scheduler == Scheduler::RoundRobin) return next_in_turn();
-    if (config.scheduler == Scheduler::Deficit) return next_by_deficit();
-    // In an incast, trimmed frames would fill the link: after kHeadersPerData of them, data has a turn.
-    if (headers_ >= kHeadersPerData)
-        if (const auto data = highest(ready & ~header_lanes_)) return data;
-    return highest(ready);
-}
-
-// Return the highest lane of the mask that may send; none if no lane may. Lanes are in the order of
-// standard_metadata.priority, which BMv2 serves in the same order.
-std::optional<Lane> Channel::highest(unsigned mask) {
-    while (mask != 0) {
-        const Lane lane(std::bit_width(mask) - 1);
-        if (able(lane)) return lane;
-        mask &= ~bit(lane);
-    }
-    return std::nullopt;
 }
 
 std::optional<Lane> Channel::next_in_turn() {
@@ -142,29 +88,11 @@ std::optional<Lane> Channel::next_by_deficit() {
     }
 }
 
-Time Channel::send(FrameHandle frame, Lane lane, Time now, frames::Ring<Flying>& to) {
-    if (config.scheduler != Scheduler::Strict) {
-        if (config.scheduler == Scheduler::RoundRobin) turn_ = (lane.value() + 1u) % kVls;
-        // An empty queue loses its deficit.
-        deficits_[lane] = has(lane) ? deficits_[lane] - frame->size() : Bytes();
-    }
-    if (header_lanes_ != 0) headers_ = (header_lanes_ & bit(lane)) != 0 ? headers_ + 1 : 0;
-    ASSERT(up && now >= busy_until);  // transmissions do not overlap
-    busy_until = now + serialisation(frame->size());
-    ASSERT(busy_until >= now);
-    load.busy += busy_until - now;
-    load.bytes += frame->size();
-    lanes[lane].sent += 1;
-    if (lossless()) {
-        ASSERT_ALWAYS(lanes[lane].credits >= frame->size());
-        lanes[lane].credits -= frame->size();
-    }
-    Flying flight{busy_until + config.delay, std::move(frame)};
-    if (instrumented) [[unlikely]]
-        instrument(flight, now);
-    ASSERT(to.empty() || to[to.size() - 1].arrival <= flight.arrival);  // frames keep their order
-    to.push_back(std::move(flight));
-    return busy_until;
+// Round robin: note that a lane has sent a frame.
+void Channel::end_turn(Lane lane, FrameBytes bytes) {
+    if (config.scheduler == Scheduler::RoundRobin) turn_ = (lane.value() + 1u) % kVls;
+    // An empty queue loses its deficit.
+    deficits_[lane] = has(lane) ? deficits_[lane] - bytes : Bytes();
 }
 
 void Channel::instrument(Flying& flight, Time now) {
@@ -216,27 +144,10 @@ void Channel::keep_recent(std::shared_ptr<frames::RecentFrames> recent, Directio
     instrumented = true;
 }
 
-void Channel::collect(Time now) {
-    while (!returning.empty() && returning.front().time <= now) {
-        const Returning credit = returning.pop_front();
-        lanes[credit.lane].credits += credit.bytes;
-        ASSERT_ALWAYS(lanes[credit.lane].credits <= config.credit_bytes);
-    }
-}
-
-void Channel::give_back(const Held& freed, Time when) {
-    ASSERT_ALWAYS(lanes[freed.lane].held >= freed.bytes);
-    lanes[freed.lane].held -= freed.bytes;
-    return_credit({when + config.delay, freed.bytes, freed.lane});
-}
-
-void Channel::return_credit(Returning credit) {
-    ASSERT(lossless() && credit.lane.value() < kVls);
-    returning.push_back(credit);
-    // Keep the credits sorted by time; most are given back in that order already.
+// Move the credit at the end of `returning` to its place by time, after those of the same time.
+void Channel::sort_last_credit() {
     for (std::size_t at = returning.size() - 1; at > 0 && returning[at].time < returning[at - 1].time; --at)
         std::swap(returning[at], returning[at - 1]);
-    ASSERT(returning.front().time <= credit.time);
 }
 
 void Channel::bring_up(Time now) {

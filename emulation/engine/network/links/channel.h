@@ -2,7 +2,9 @@
 // Channel: a direction of a link, with queues by VL, scheduler, credits and frames in flight.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,9 +38,9 @@ struct LinkConfig {
     Bytes credit_bytes{};        // receive buffer of a VL; 0: no credits, drop-tail
     Bytes queue_bytes{1 << 20};  // drop-tail limit of a VL
     Scheduler scheduler = Scheduler::Strict;
-    ByLane<Bytes> quanta{};  // Deficit: bytes of a VL in a round
     // For a link without credits: limits by VL that replace queue_bytes; null: none.
     std::shared_ptr<const QueuePolicy> policy = nullptr;
+    ByLane<Bytes> quanta{};  // Deficit: bytes of a VL in a round
 };
 
 // Impairment of a channel for frames sent from now on; the default impairs nothing.
@@ -79,7 +81,19 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
     // Enqueue a frame, trimmed if necessary. If it is refused, count it in `losses`, leave it with the caller
     // and return false. runtime_error if it is larger than the receive buffer.
-    bool put(FrameHandle& frame);
+    bool put(FrameHandle& frame) {
+        ASSERT(frame->lane().value() < kVls);
+        const bool fits = up && (lossless() ? frame->size() <= config.credit_bytes : admits(*frame));
+        if (!fits && !fit(*frame)) return false;
+        const Lane at = frame->lane();
+        LaneState& lane = lanes[at];
+        lane.queued += frame->size();
+        lane.queue.push_back(std::move(frame));
+        load.max_queued_bytes = std::max(load.max_queued_bytes, lane.queued);
+        ready |= bit(at);
+        ++waiting;
+        return true;
+    }
     void check_fits(const Frame& frame) const;
     // Return false if `put` would refuse or trim the frame because of a full queue.
     [[nodiscard]] bool admits(const Frame& frame) const {
@@ -90,16 +104,70 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     }
     // Return true if a frame may be sent at once, without queueing; `load` then counts it as if it had been
     // queued. Collects returned credits.
-    bool passes(const Frame& frame, Time now);
+    bool passes(const Frame& frame, Time now) {
+        if (waiting > 0 || now < busy_until || !up || config.scheduler != Scheduler::Strict) return false;
+        if (pausing && (!pauses->frames.empty() || pauses->stops(frame.lane()))) return false;
+        if (lossless()) {
+            collect(now);
+            if (lanes[frame.lane()].credits < frame.size()) return false;
+        } else if (!admits(frame)) {
+            return false;
+        }
+        load.max_queued_bytes = std::max<Bytes>(load.max_queued_bytes, frame.size());
+        return true;
+    }
     // Remove the first frame of a queue; put_back undoes it.
-    FrameHandle take(Lane lane);
+    FrameHandle take(Lane at) {
+        LaneState& lane = lanes[at];
+        ASSERT(has(at) && waiting > 0);
+        FrameHandle frame = lane.queue.pop_front();
+        ASSERT(frame->lane() == at);
+        lane.queued -= frame->size();
+        ASSERT(lane.queued >= Bytes() && (lane.queued == Bytes() || !lane.queue.empty()));
+        if (lane.queue.empty()) ready &= ~bit(at);
+        --waiting;
+        return frame;
+    }
     void put_back(FrameHandle frame);
     // Return the lane to serve next; none if no lane has a frame that may be sent. Repeated calls without a
     // send return the same lane.
-    std::optional<Lane> next();
-    // Send a frame taken from `lane` at `now`, and append it to `to`; return the end of its transmission.
-    struct Flying;
-    Time send(FrameHandle frame, Lane lane, Time now, frames::Ring<Flying>& to);
+    std::optional<Lane> next() {
+        if (config.scheduler != Scheduler::Strict) [[unlikely]]
+            return config.scheduler == Scheduler::RoundRobin ? next_in_turn() : next_by_deficit();
+        // In an incast, trimmed frames would fill the link: after kHeadersPerData of them, data has a turn.
+        if (headers_ >= kHeadersPerData)
+            if (const auto data = highest(ready & ~header_lanes_)) return data;
+        return highest(ready);
+    }
+    struct Flying {
+        Time arrival{};
+        FrameHandle frame;
+    };
+    // Send a frame taken from lane `at`, and append it to `to`; return the end of its transmission.
+    Time send(FrameHandle frame, Lane at, Time now, frames::Ring<Flying>& to) {
+        ASSERT(up && now >= busy_until);  // transmissions do not overlap
+        const FrameBytes bytes = frame->size();
+        if (config.scheduler != Scheduler::Strict) [[unlikely]]
+            end_turn(at, bytes);
+        if (header_lanes_ != 0) headers_ = (header_lanes_ & bit(at)) != 0 ? headers_ + 1 : 0;
+        const Time duration = serialisation(bytes);
+        ASSERT(duration >= Time());
+        busy_until = now + duration;
+        load.busy += duration;
+        load.bytes += bytes;
+        LaneState& lane = lanes[at];
+        ++lane.sent;
+        if (lossless()) {
+            ASSERT_ALWAYS(lane.credits >= bytes);
+            lane.credits -= bytes;
+        }
+        Flying flight{busy_until + config.delay, std::move(frame)};
+        if (instrumented) [[unlikely]]
+            instrument(flight, now);
+        ASSERT(to.empty() || to.back().arrival <= flight.arrival);  // frames keep their order
+        to.push_back(std::move(flight));
+        return busy_until;
+    }
 
     // Drop all frames in flight.
     void clear_wire() {
@@ -114,10 +182,27 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
         Lane lane;
     };
     // Make the credits available that have returned by `now`.
-    void collect(Time now);
+    void collect(Time now) {
+        while (!returning.empty() && returning.front().time <= now) {
+            const Returning credit = returning.pop_front();
+            lanes[credit.lane].credits += credit.bytes;
+            ASSERT_ALWAYS(lanes[credit.lane].credits <= config.credit_bytes);
+        }
+    }
     // Free receive buffer at `when`; its credits return a link delay later.
-    void give_back(const Held& freed, Time when);
-    void return_credit(Returning credit);
+    void give_back(const Held& freed, Time when) {
+        ASSERT_ALWAYS(lanes[freed.lane].held >= freed.bytes);
+        lanes[freed.lane].held -= freed.bytes;
+        return_credit({when + config.delay, freed.bytes, freed.lane});
+    }
+    void return_credit(Returning credit) {
+        ASSERT(lossless() && credit.lane.value() < kVls);
+        const bool in_order = returning.empty() || returning.back().time <= credit.time;
+        returning.push_back(credit);
+        if (!in_order) [[unlikely]]
+            sort_last_credit();
+        ASSERT(returning.front().time <= credit.time);
+    }
     // Bring the channel up, with credits for the free part of the receive buffers.
     void bring_up(Time now);
 
@@ -131,21 +216,23 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     void keep_recent(std::shared_ptr<frames::RecentFrames> recent, Direction way);
     [[nodiscard]] const frames::RecentFrames* recent() const { return recent_.get(); }
 
-    struct Flying {
-        Time arrival{};
-        FrameHandle frame;
-    };
-
+    // The first line has what every event of the channel reads, the second what moves with frames and credits.
     static constexpr std::size_t kHotLines = 3;
-    Time busy_until{}, wake_at = kUnset;
-    Rate rate;                  // current rate, with impairment
-    std::uint32_t waiting = 0;  // frames in all queues
-    unsigned ready = 0;         // a bit for each lane with frames
+    Time busy_until{}, wake_at = kNever;  // kNever: no wake-up is due
+    Rate rate;                            // current rate, with impairment
+    std::uint32_t waiting = 0;            // frames in all queues
+    unsigned ready = 0;                   // a bit for each lane with frames
+
+   private:
+    unsigned header_lanes_ = 0;  // VLs of trimmed frames, a bit each; 0 unless a queue trims
+    unsigned headers_ = 0;       // frames of header_lanes_ sent since the last frame of another VL
+
+   public:
     bool up = true;
-    bool instrumented = false;             // is or was impaired or recorded: send() calls instrument()
-    bool pausing = false;                  // has `pauses`
-    Index<Switch> from_switch, to_switch;  // none: this end is `host`
-    Port from_port, to_port;
+    bool instrumented = false;  // is or was impaired or recorded: send() calls instrument()
+    bool pausing = false;       // has `pauses`
+    Index<Switch> to_switch;    // none: the channel leads to `host`
+    Port to_port;
     Index<Host> host;
     Index<Channel> successor;  // channel that now has this channel's receive buffer, after Links::plug
     Index<Crossing> crossing;  // none: both ends are in the same partition
@@ -162,6 +249,8 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
         std::uint64_t sent = 0;
     };
     ByLane<LaneState> lanes;
+    Index<Switch> from_switch;  // none: the channel begins at `host`
+    Port from_port;
     Index<Link> link;  // none: the channel joins a switch and `host`
     Direction direction = Direction::Forward;
     std::string name;
@@ -171,12 +260,24 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     [[nodiscard]] bool has(Lane lane) const { return (ready & bit(lane)) != 0; }
     bool able(Lane lane) {
         if (pausing && pauses->stops(lane)) return false;
-        return lanes[lane].credits >= lanes[lane].queue.front()->size() || !lossless();
+        return !lossless() || lanes[lane].credits >= lanes[lane].queue.front()->size();
     }
-    std::optional<Lane> highest(unsigned mask);
+    // Return the highest lane of the mask that may send; none if no lane may. Lanes are in the order of
+    // standard_metadata.priority, which BMv2 serves in the same order.
+    std::optional<Lane> highest(unsigned mask) {
+        while (mask != 0) {
+            const Lane lane(std::bit_width(mask) - 1);
+            if (able(lane)) return lane;
+            mask &= ~bit(lane);
+        }
+        return std::nullopt;
+    }
     std::optional<Lane> next_in_turn();
     std::optional<Lane> next_by_deficit();
+    bool fit(Frame& frame);
     bool cut(Frame& frame);
+    void end_turn(Lane lane, FrameBytes bytes);
+    void sort_last_credit();
     void instrument(Flying& flight, Time now);
     double draw();
 
@@ -189,8 +290,6 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::size_t turn_ = 0;                      // lane whose turn it is in round robin
     bool started_ = false;                      // the quantum of this turn has been added
     ByLane<Bytes> deficits_{};
-    unsigned header_lanes_ = 0;  // VLs of trimmed frames, a bit each; 0 unless a queue trims
-    unsigned headers_ = 0;       // frames of header_lanes_ sent since the last frame of another VL
 };
 
 }  // namespace railyard::network
