@@ -23,9 +23,9 @@ void Queues::share(Partition& p, Held held, const switching::Outputs& copies) {
     for (const switching::Output& o : copies) o.frame->held = held;
 }
 
-// Make room for a frame that waits for its egress pass, and note what that pass will read of the queue. Return
-// false if the frame was dropped. If the queue is full, egress runs now, without a wait, so that the frame may
-// be trimmed.
+// Make room for a frame that waits for its egress pass, and note what that pass will read of the queue.
+// Return false if the frame was dropped. If the queue is full, egress runs now, without a wait, so that the
+// frame may be trimmed.
 bool Queues::make_room(Partition& p, Channel& c, FrameHandle& frame) {
     const auto depth = static_cast<std::uint32_t>(c.lanes[frame->lane()].queue.size());
     if (!c.admits(*frame)) [[unlikely]] {
@@ -65,7 +65,7 @@ bool Queues::dequeue(Partition& p, Channel& c, Lane lane) {
 FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port,
                            const switching::QueueRecord& record) {
     Switch& sw = *parts_.switches[switch_index];
-    const Held held = take_held(*frame);
+    Held held = std::exchange(frame->held, Held{});
     switching::Outputs out;
     out.swap(p.egress_out);  // reuses memory; a nested egress allocates
     try {
@@ -84,7 +84,7 @@ FrameHandle Queues::egress(Partition& p, FrameHandle frame, Index<Switch> switch
             leaving = std::move(o.frame);
             continue;
         }
-        forward(p, std::move(o.frame), sw, switch_index, o.port, false);
+        forward_later(p, std::move(o.frame), sw, switch_index, o.port);
     }
     out.clear();
     p.egress_out.swap(out);

@@ -73,9 +73,9 @@ void Hosts::send(Partition& p, Index<Host> host, FrameHandle frame, Vl vl) {
     queues_.enqueue(p, h.out, std::move(frame), true);
 }
 
-void Hosts::deliver(Partition& p, FrameHandle frame, Index<Host> host) {
+void Hosts::deliver(Partition& p, FrameHandle&& frame, Index<Host> host) {
     ASSERT(hosts_[host].partition == &p);
-    queues_.release(p, Queues::take_held(*frame), p.now);
+    queues_.release(p, frame->held, p.now);
     if (bin_ > Time() && frame->lane().value() < bin_vls_) {
         const auto bin = static_cast<std::size_t>(p.now / bin_);
         if (p.bins.size() <= bin) p.bins.resize(bin + 1);

@@ -52,7 +52,7 @@ class Hosts {
     // Carry out an application's actions.
     void act(Partition& p, Index<Host> host, Actions& actions);
     void send(Partition& p, Index<Host> host, FrameHandle frame, Vl vl);
-    void deliver(Partition& p, FrameHandle frame, Index<Host> host);
+    void deliver(Partition& p, FrameHandle&& frame, Index<Host> host);
     void on_timer(Partition& p, Index<Host> host);
     // Replace the earlier deadline of the host.
     void set_timer(Partition& p, Index<Host> host, Time deadline);

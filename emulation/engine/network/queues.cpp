@@ -12,25 +12,28 @@
 namespace railyard::network {
 
 // Schedule a wake-up, unless an earlier one is pending.
-inline void Queues::wake(Partition& p, Channel& c, Index<Channel> index, Time time) {
+inline void Queues::wake(Partition& p, Channel& c, Time time) {
     ASSERT(time >= p.now);
     if (c.crossing && p.in_window()) [[unlikely]]
         return wake_in_window(p, c, time);
-    if (c.wake_at <= time) return;
+    if (c.wake_at > time) schedule_wake(p, c, time);
+}
+
+void Queues::schedule_wake(Partition& p, Channel& c, Time time) {
     c.wake_at = time;
-    Timeline::push(parts_.windows.sender_of(c, p), time, EventKind::Wake, index);
+    Timeline::push(parts_.windows.sender_of(c, p), time, EventKind::Wake, c.index);
 }
 
 void Queues::wake_in_window(Partition& p, Channel& c, Time time) {
-    const Crossing& x = parts_.windows.status(c.crossing);
+    parts_.windows.status(c.crossing);
     if (time >= p.end) return p.note({.kind = Effect::Kind::Asked, .crossing = c.crossing, .time = time});
     if (c.wake_at <= time) return;
     c.wake_at = time;
     p.note({.kind = Effect::Kind::Wakes, .crossing = c.crossing, .time = time});
-    Timeline::push(p, time, EventKind::Wake, x.channel);
+    Timeline::push(p, time, EventKind::Wake, c.index);
 }
 
-void Queues::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool at_once) {
+void Queues::enqueue(Partition& p, Index<Channel> index, FrameHandle&& frame, bool at_once) {
     Channel& c = parts_.links[index];
     ASSERT(frame->lane().value() < kVls && !frame->lost);
     fetch(&c.lanes[frame->lane()]);
@@ -38,15 +41,15 @@ void Queues::enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool
     if (c.crossing && p.in_window()) [[unlikely]]
         parts_.windows.status(c.crossing);
     if (at_once && !frame->pending && c.passes(*frame, p.now)) {
-        transmit(p, c, index, std::move(frame));
+        transmit(p, c, std::move(frame));
         return parts_.windows.note_status(p, c);
     }
     if (frame->pending && !make_room(p, c, frame)) return;
     if (!c.put(frame)) return discard(p, std::move(frame));
     ++p.waiting_frames;
-    if (at_once && p.now >= c.busy_until) return try_send(p, c, index);
+    if (at_once && p.now >= c.busy_until) return try_send(p, c);
     parts_.windows.note_status(p, c);
-    wake(p, c, index, std::max(p.now, c.busy_until));
+    wake(p, c, std::max(p.now, c.busy_until));
 }
 
 void Queues::on_wake(Partition& p, Index<Channel> index, Time time) {
@@ -54,80 +57,90 @@ void Queues::on_wake(Partition& p, Index<Channel> index, Time time) {
     ASSERT(p.network_events >= 0);
     Channel& c = parts_.links[index];
     if (c.wake_at != time) return;  // replaced by an earlier event
-    if (c.crossing && p.in_window()) [[unlikely]] {
-        parts_.windows.status(c.crossing);
-        p.note({.kind = Effect::Kind::Woken, .crossing = c.crossing});
-    }
+    if (c.crossing && p.in_window()) [[unlikely]]
+        woken_in_window(p, c);
     c.wake_at = kNever;
-    try_send(p, c, index);
+    try_send(p, c);
 }
 
-void Queues::try_send(Partition& p, Channel& c, Index<Channel> index) {
-    const bool pauses = c.pausing && !c.pauses->frames.empty();
-    if (!c.up || (c.waiting == 0 && !pauses)) return;
-    if (p.now < c.busy_until) return wake(p, c, index, c.busy_until);
-    if (c.pausing) [[unlikely]] {
-        expire(p, c);
-        if (pauses) {
-            transmit(p, c, index, c.pauses->frames.pop_front());
-            if (c.waiting > 0 || !c.pauses->frames.empty()) wake(p, c, index, c.busy_until);
-            return;
-        }
-    }
-    c.collect(p.now);
-    while (const std::optional<Lane> lane = c.next()) {
-        if (c.lanes[*lane].queue.front()->pending && !dequeue(p, c, *lane)) continue;
-        --p.waiting_frames;
-        ASSERT(p.waiting_frames >= 0);
-        transmit(p, c, index, c.take(*lane));
+[[gnu::noinline]] void Queues::woken_in_window(Partition& p, const Channel& c) {
+    parts_.windows.status(c.crossing);
+    p.note({.kind = Effect::Kind::Woken, .crossing = c.crossing});
+}
+
+void Queues::try_send(Partition& p, Channel& c) {
+    if (!c.up || !c.has_frames()) return;
+    if (p.now < c.busy_until) return wake(p, c, c.busy_until);
+    if (FrameHandle frame = next_frame(p, c); frame != nullptr) {
+        transmit(p, c, std::move(frame));
         parts_.windows.note_status(p, c);
-        if (c.waiting > 0) wake(p, c, index, c.busy_until);
+        if (c.has_frames()) wake(p, c, c.busy_until);
         return;
     }
     parts_.windows.note_status(p, c);
-    if (c.waiting > 0) wait(p, c, index);
+    if (c.waiting > 0) wait(p, c);
 }
 
-// Schedule a wake-up for the time at which a frame may be sent: all wait for credits, or for the end of a pause.
-void Queues::wait(Partition& p, Channel& c, Index<Channel> index) {
+// Take the next frame to send from its queue; null: none may be sent now.
+inline FrameHandle Queues::next_frame(Partition& p, Channel& c) {
+    if (c.pausing) [[unlikely]] {
+        const bool pauses = !c.pauses->frames.empty();
+        expire(p, c);
+        if (pauses) return c.pauses->frames.pop_front();
+    }
+    c.collect(p.now);
+    for (Lane lane = c.next(); lane != kNoLane; lane = c.next()) {
+        if (c.lanes[lane].queue.front()->pending && !dequeue(p, c, lane)) continue;
+        --p.waiting_frames;
+        ASSERT(p.waiting_frames >= 0);
+        return c.take(lane);
+    }
+    return nullptr;
+}
+
+// Schedule a wake-up for when a frame may be sent: all wait for credits, or for the end of a pause.
+void Queues::wait(Partition& p, Channel& c) {
     if (c.pausing)
-        if (const auto next = c.pauses->next_expiry()) return wake(p, c, index, std::max(*next, p.now));
+        if (const auto next = c.pauses->next_expiry()) return wake(p, c, std::max(*next, p.now));
     // In a window, only the merge knows the credits that other partitions return.
     const bool merged = c.crossing && p.in_window();
     if (!c.returning.empty() && (!merged || c.returning.front().time < p.end))
-        wake(p, c, index, c.returning.front().time);
+        wake(p, c, c.returning.front().time);
     else if (merged) p.note({.kind = Effect::Kind::Blocked, .crossing = c.crossing});
 }
 
-void Queues::transmit(Partition& p, Channel& c, Index<Channel> index, FrameHandle frame) {
-    ASSERT(!frame->pending && !frame->lost);
-    const Held held = take_held(*frame);
-    const Lane lane = frame->lane();
+// Send a frame that no queue contains any more, and free its receive buffer at the end of its transmission.
+[[gnu::always_inline]] inline void Queues::transmit(Partition& p, Channel& c, FrameHandle&& frame) {
+    Frame& sent = *frame;
+    ASSERT(!sent.pending && !sent.lost);
     const bool merged = c.crossing && p.in_window();
     if (c.crossing) [[unlikely]]
-        frame->join();  // the payload may refer to an array of this partition
+        sent.join();  // the payload may refer to an array of this partition
     const Time end =
-        c.send(std::move(frame), lane, p.now, merged ? parts_.windows[c.crossing].sent : c.flying);
-    release(p, held, end);
+        c.send(std::move(frame), sent.lane(), p.now, merged ? parts_.windows[c.crossing].sent : c.flying);
+    release(p, sent.held, end);
     if (merged) [[unlikely]]
         return p.note({.kind = Effect::Kind::Sent, .crossing = c.crossing});
     if (c.flying.size() == 1)
-        Timeline::push(parts_.windows.receiver_of(c, p), c.flying.front().arrival, EventKind::Arrive, index);
+        Timeline::push(parts_.windows.receiver_of(c, p), c.flying.front().arrival, EventKind::Arrive,
+                       c.index);
 }
 
-void Queues::free_buffer(Partition& p, const Held& held, Time when) {
+void Queues::free_buffer(Partition& p, Held& given, Time when) {
+    const Held held = given;
+    given.channel = {};
     if (held.share) [[unlikely]] {
+        given.share = {};
         Share& share = p.shares[held.share];
         share.until = when = std::max(share.until, when);
         ASSERT(share.copies > 0);
         if (--share.copies > 0) return;
         p.free_shares.push_back(held.share);
     }
-    const Index<Channel> index = parts_.links.buffer_of(held);
-    Channel& c = parts_.links[index];
+    Channel& c = parts_.links.buffer_of(held);
     if (c.pausing) [[unlikely]] {
         c.pauses->free(held.lane, held.bytes);
-        return order(p, index);
+        return order(p, c);
     }
     ASSERT(c.lossless() && when >= p.now);
     if (c.crossing && p.in_window()) [[unlikely]] {
@@ -140,12 +153,10 @@ void Queues::free_buffer(Partition& p, const Held& held, Time when) {
                        .time = when + c.config.delay});
     }
     c.give_back(held, when);
-    if (c.waiting > 0) wake(p, c, index, std::max(c.returning.front().time, c.busy_until));
+    if (c.waiting > 0) wake(p, c, std::max(c.returning.front().time, c.busy_until));
 }
 
-void Queues::discard(Partition& p, FrameHandle frame) {
-    release(p, take_held(*frame), p.now);
-}
+void Queues::discard(Partition& p, FrameHandle frame) { release(p, frame->held, p.now); }
 
 void Queues::on_arrival(Partition& p, Index<Channel> index) {
     --p.network_events;
@@ -162,7 +173,7 @@ void Queues::on_arrival(Partition& p, Index<Channel> index) {
         parts_.windows[c.crossing].drained = true;
         p.note({.kind = Effect::Kind::Drained, .crossing = c.crossing});
     }
-    if (c.pausing && !frame->lost && pause(p, index, *frame)) [[unlikely]]
+    if (c.pausing && !frame->lost && pause(p, c, *frame)) [[unlikely]]
         return;
     if (c.lossless()) {
         frame->held = {.channel = index, .bytes = frame->size(), .share = {}, .lane = frame->lane()};
@@ -175,11 +186,44 @@ void Queues::on_arrival(Partition& p, Index<Channel> index) {
     else parts_.hosts.deliver(p, std::move(frame), c.host);
 }
 
-void Queues::receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port) {
+// Enqueue a frame that leaves a switch on the channel of its port.
+inline void Queues::forward(Partition& p, FrameHandle&& frame, const Switch& sw, Index<Switch> switch_index,
+                            Port port, bool at_once) {
+    const auto& ports = parts_.links.out_of(switch_index);
+    if (port == sw.cpu_port() || port.value() >= ports.size() || !ports[port.value()] ||
+        frame->priority().value() >= kPriorities) [[unlikely]]
+        return leave(p, std::move(frame), sw, switch_index, port);
+    const Lanes& lanes = parts_.links.lanes;
+    frame->set_lane(frame->pending && lanes.doubled()
+                        ? lanes.of(frame->priority(), sw.pending_bit(*frame, lanes.bit()))
+                        : lanes.of(*frame));
+    enqueue(p, ports[port.value()], std::move(frame), at_once);
+}
+
+// Pass a frame on to the CPU port, or drop it at a port without a link: these ports have no queue.
+void Queues::leave(Partition& p, FrameHandle&& frame, const Switch& sw, Index<Switch> switch_index,
+                   Port port) {
+    if (frame->pending) frame = egress(p, std::move(frame), switch_index, port, {p.now, p.now, 0, 0});
+    if (frame == nullptr) return;
+    if (port == sw.cpu_port())
+        control(p, {switching::ControlItem::Kind::PacketIn, p.now, switch_index, 0, false,
+                    std::string(frame->view())});
+    else ++p.without_link;
+    discard(p, std::move(frame));
+}
+
+void Queues::forward_later(Partition& p, FrameHandle&& frame, const Switch& sw, Index<Switch> switch_index,
+                           Port port) {
+    forward(p, std::move(frame), sw, switch_index, port, false);
+}
+
+void Queues::receive(Partition& p, FrameHandle&& frame, Index<Switch> switch_index, Port port) {
     Switch& sw = *parts_.switches[switch_index];
     ++p.hops;
     // The switch knows no receive buffers: the buffer is freed here or passes to the frames that leave.
-    const Held held = take_held(*frame);
+    Held held = frame->held;
+    frame->held.channel = {};
+    frame->held.share = {};
     p.out.clear();
     try {
         if (sw.reads_queue()) sw.ingress(std::move(frame), port, p.now, p.out);
@@ -192,29 +236,7 @@ void Queues::receive(Partition& p, FrameHandle frame, Index<Switch> switch_index
     ASSERT(frame == nullptr);
     if (p.out.empty()) return release(p, held, p.now);
     hold(p, held, p.out);
-    for (switching::Output& o : p.out) forward(p, std::move(o.frame), sw, switch_index, o.port);
-}
-
-void Queues::forward(Partition& p, FrameHandle frame, const Switch& sw, Index<Switch> switch_index, Port port,
-                     bool at_once) {
-    const bool to_cpu = port == sw.cpu_port();
-    const auto& ports = parts_.links.out_of(switch_index);
-    if (!to_cpu && port.value() < ports.size() && ports[port.value()] &&
-        frame->priority().value() < kPriorities) {
-        const Lanes& lanes = parts_.links.lanes;
-        frame->set_lane(frame->pending && lanes.doubled()
-                            ? lanes.of(frame->priority(), sw.pending_bit(*frame, lanes.bit()))
-                            : lanes.of(*frame));
-        return enqueue(p, ports[port.value()], std::move(frame), at_once);
-    }
-    // The CPU port and ports without a link have no queue.
-    if (frame->pending) frame = egress(p, std::move(frame), switch_index, port, {p.now, p.now, 0, 0});
-    if (frame == nullptr) return;
-    if (to_cpu)
-        control(p, {switching::ControlItem::Kind::PacketIn, p.now, switch_index, 0, false,
-                    std::string(frame->view())});
-    else ++p.without_link;
-    discard(p, std::move(frame));
+    for (switching::Output& o : p.out) forward(p, std::move(o.frame), sw, switch_index, o.port, true);
 }
 
 void Queues::set_up(Partition& p, Index<Channel> index, bool up) {
@@ -239,53 +261,49 @@ void Queues::set_up(Partition& p, Index<Channel> index, bool up) {
     if (c.pausing) c.pauses->reset();
 }
 
-Index<Channel> Queues::reverse_of(const Channel& c) const {
-    if (c.link) return parts_.links.at(c.link).channels[opposite(c.direction)];
+Channel& Queues::reverse_of(const Channel& c) const {
+    if (c.link) return parts_.links[parts_.links.at(c.link).channels[opposite(c.direction)]];
     const Host& host = parts_.hosts[c.host];
-    return c.to_switch ? host.in : host.out;
+    return parts_.links[c.to_switch ? host.in : host.out];
 }
 
 // Apply priority flow control to an arrived frame. Return true if the frame is consumed: it is a pause frame,
 // or the receive buffer has no room for it.
-bool Queues::pause(Partition& p, Index<Channel> index, Frame& frame) {
-    Channel& c = parts_.links[index];
+bool Queues::pause(Partition& p, Channel& c, Frame& frame) {
     if (const auto given = pause_order(frame)) {
-        const Index<Channel> back = reverse_of(c);
-        Channel& paused = parts_.links[back];
+        Channel& paused = reverse_of(c);
         paused.pauses->obey(*given, p.now);
-        if (paused.waiting > 0) wake(p, paused, back, std::max(p.now, paused.busy_until));
+        if (paused.waiting > 0) wake(p, paused, std::max(p.now, paused.busy_until));
         return true;
     }
     if (!c.to_switch || !c.pauses->covers(frame.lane())) return false;
     if (!c.pauses->take(frame.lane(), frame.size())) return true;
-    frame.held = {.channel = index, .bytes = frame.size(), .share = {}, .lane = frame.lane()};
-    order(p, index);
+    frame.held = {.channel = c.index, .bytes = frame.size(), .share = {}, .lane = frame.lane()};
+    order(p, c);
     return false;
 }
 
 // Send a pause frame for the receive buffer at a channel's end, if one is due.
-void Queues::order(Partition& p, Index<Channel> index) {
-    Channel& c = parts_.links[index];
-    const auto due = c.pauses->due();
-    if (due) send_order(p, reverse_of(c), *due);
+void Queues::order(Partition& p, const Channel& c) {
+    if (const auto due = c.pauses->due()) send_order(p, reverse_of(c), *due);
 }
 
 void Queues::send_pause(Partition& p, Index<Channel> index, bool stop) {
     constexpr std::uint8_t all = 0xFF;
-    const std::uint8_t own = parts_.links[reverse_of(parts_.links[index])].pauses->asked();
-    const PauseOrder order = stop ? PauseOrder{.stop = all, .go = 0}
-                                  : PauseOrder{.stop = 0, .go = static_cast<std::uint8_t>(all & ~own)};
-    send_order(p, index, order);
+    Channel& c = parts_.links[index];
+    const std::uint8_t own = reverse_of(c).pauses->asked();
+    send_order(p, c,
+               stop ? PauseOrder{.stop = all, .go = 0}
+                    : PauseOrder{.stop = 0, .go = static_cast<std::uint8_t>(all & ~own)});
 }
 
-void Queues::send_order(Partition& p, Index<Channel> index, PauseOrder order) {
-    Channel& c = parts_.links[index];
+void Queues::send_order(Partition& p, Channel& c, PauseOrder order) {
     if (!c.up) return;
     FrameHandle frame = pause_frame(p.pool, order);
     frame->set_lane(Lane(kVls - 1));
     ++c.pauses->sent;
     c.pauses->frames.push_back(std::move(frame));
-    wake(p, c, index, std::max(p.now, c.busy_until));
+    wake(p, c, std::max(p.now, c.busy_until));
 }
 
 // Drop the frames queued on lanes whose pause the watchdog has just ended.

@@ -36,21 +36,15 @@ class Queues {
     void set_tolerant(bool tolerant) { tolerant_ = tolerant; }
 
     // Enqueue a frame on a channel. at_once: it may leave within this call; otherwise a later event sends it.
-    void enqueue(Partition& p, Index<Channel> index, FrameHandle frame, bool at_once);
+    void enqueue(Partition& p, Index<Channel> index, FrameHandle&& frame, bool at_once);
     // Handle an event of kind Wake or Arrive.
     void on_wake(Partition& p, Index<Channel> index, Time time);
     void on_arrival(Partition& p, Index<Channel> index);
-    void receive(Partition& p, FrameHandle frame, Index<Switch> switch_index, Port port);
-    // Free the receive buffer of a frame at `when`; a buffer shared by copies is freed with the last copy.
-    void release(Partition& p, const Held& held, Time when) {
+    void receive(Partition& p, FrameHandle&& frame, Index<Switch> switch_index, Port port);
+    // Free the receive buffer of a frame at `when`, and clear `held`. A buffer shared by copies is freed with
+    // the last copy.
+    void release(Partition& p, Held& held, Time when) {
         if (held.channel) free_buffer(p, held, when);
-    }
-    // Take a frame's receive buffer from it, to be freed or passed on.
-    [[nodiscard]] static Held take_held(Frame& frame) {
-        const Held held = frame.held;
-        frame.held.channel = {};
-        frame.held.share = {};
-        return held;
     }
     // Bring a channel up, or take it down and drop its frames; `p` is the partition of the sending end.
     void set_up(Partition& p, Index<Channel> index, bool up);
@@ -59,20 +53,26 @@ class Queues {
     void send_pause(Partition& p, Index<Channel> index, bool stop);
 
    private:
-    void wake(Partition& p, Channel& c, Index<Channel> index, Time time);
+    void wake(Partition& p, Channel& c, Time time);
+    void schedule_wake(Partition& p, Channel& c, Time time);
     void wake_in_window(Partition& p, Channel& c, Time time);
-    void try_send(Partition& p, Channel& c, Index<Channel> index);
-    void wait(Partition& p, Channel& c, Index<Channel> index);
-    void transmit(Partition& p, Channel& c, Index<Channel> index, FrameHandle frame);
-    void free_buffer(Partition& p, const Held& held, Time when);
+    void woken_in_window(Partition& p, const Channel& c);
+    void try_send(Partition& p, Channel& c);
+    FrameHandle next_frame(Partition& p, Channel& c);
+    void wait(Partition& p, Channel& c);
+    void transmit(Partition& p, Channel& c, FrameHandle&& frame);
+    void free_buffer(Partition& p, Held& held, Time when);
     // Priority flow control.
-    bool pause(Partition& p, Index<Channel> index, Frame& frame);
-    void order(Partition& p, Index<Channel> index);
-    void send_order(Partition& p, Index<Channel> index, PauseOrder order);
+    bool pause(Partition& p, Channel& c, Frame& frame);
+    void order(Partition& p, const Channel& c);
+    void send_order(Partition& p, Channel& c, PauseOrder order);
     void expire(Partition& p, Channel& c);
-    [[nodiscard]] Index<Channel> reverse_of(const Channel& c) const;
-    void forward(Partition& p, FrameHandle frame, const Switch& sw, Index<Switch> switch_index, Port port,
-                 bool at_once = true);
+    [[nodiscard]] Channel& reverse_of(const Channel& c) const;
+    void forward(Partition& p, FrameHandle&& frame, const Switch& sw, Index<Switch> switch_index, Port port,
+                 bool at_once);
+    void leave(Partition& p, FrameHandle&& frame, const Switch& sw, Index<Switch> switch_index, Port port);
+    void forward_later(Partition& p, FrameHandle&& frame, const Switch& sw, Index<Switch> switch_index,
+                       Port port);
     void discard(Partition& p, FrameHandle frame);
     // Pass a switch's new digests to the control plane, and watch its ageing again if an aged entry was hit.
     void after_pass(Partition& p, Switch& sw, Index<Switch> index) {

@@ -7,8 +7,7 @@
 
 namespace railyard::network {
 
-Channel::Channel(const LinkConfig& given, std::string called)
-    : rate(given.rate), config(given), name(std::move(called)) {
+Channel::Channel(const LinkConfig& given, std::string called) : config(given), name(std::move(called)) {
     if (config.rate <= Rate())
         throw std::invalid_argument("link " + name + ": a rate of " + to_string(config.rate) +
                                     " bit/s; it must be positive");
@@ -20,6 +19,7 @@ Channel::Channel(const LinkConfig& given, std::string called)
             if (const auto quantum = config.quanta[vl]; quantum <= Bytes())
                 throw std::invalid_argument("link " + name + ": a quantum of " + to_string(quantum) +
                                             " bytes for VL " + std::to_string(vl) + "; it must be positive");
+    set_rate(config.rate);
     for (LaneState& lane : lanes) lane.credits = config.credit_bytes;
     if (config.policy && config.policy->trims())
         for (const Lane lane : config.policy->trimmed) header_lanes_ |= bit(lane);
@@ -68,19 +68,19 @@ void Channel::put_back(FrameHandle frame) {
     ++waiting;
 }
 
-std::optional<Lane> Channel::next_in_turn() {
+Lane Channel::next_in_turn() {
     for (std::size_t i = 0; i < kVls; ++i) {
         const Lane lane((turn_ + i) % kVls);
         if (has(lane) && able(lane)) return lane;
     }
-    return std::nullopt;
+    return kNoLane;
 }
 
-std::optional<Lane> Channel::next_by_deficit() {
+Lane Channel::next_by_deficit() {
     unsigned left = 0;
     for (std::size_t at = 0; at < kVls; ++at)
         if (const Lane lane(at); has(lane) && able(lane)) left |= bit(lane);
-    if (left == 0) return std::nullopt;
+    if (left == 0) return kNoLane;
     for (;; turn_ = (turn_ + 1) % kVls, started_ = false) {
         if ((left >> turn_ & 1u) == 0) continue;
         if (!std::exchange(started_, true)) deficits_[turn_] += config.quanta[turn_];
@@ -93,6 +93,11 @@ void Channel::end_turn(Lane lane, FrameBytes bytes) {
     if (config.scheduler == Scheduler::RoundRobin) turn_ = (lane.value() + 1u) % kVls;
     // An empty queue loses its deficit.
     deficits_[lane] = has(lane) ? deficits_[lane] - bytes : Bytes();
+}
+
+void Channel::count_headers(Lane lane) {
+    if ((header_lanes_ & bit(lane)) == 0) headers_ = 0;
+    else if (headers_ < kHeadersPerData) ++headers_;
 }
 
 void Channel::instrument(Flying& flight, Time now) {
@@ -125,8 +130,14 @@ void Channel::impair(const Impairment& how) {
     if (how.extra_delay < Time())
         throw std::invalid_argument("link " + name + ": the extra delay is negative");
     wrong_ = how;
-    rate = how.rate.value_or(config.rate);
+    set_rate(how.rate.value_or(config.rate));
     instrumented = true;
+}
+
+void Channel::set_rate(Rate rate) {
+    rate_ = rate;
+    sent_bytes_ = FrameBytes();
+    duration_ = Time();
 }
 
 bool Channel::impaired() const {

@@ -66,6 +66,9 @@ struct ChannelLosses {
     std::uint64_t trimmed = 0;       // payload removed by a full queue; the headers may have arrived
 };
 
+// In place of a lane: none may send.
+constexpr Lane kNoLane{kVls};
+
 struct Crossing;
 struct Host;
 struct Link;
@@ -76,8 +79,10 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     Channel(const LinkConfig& given, std::string called);  // invalid_argument names the wrong value
 
     [[nodiscard]] bool lossless() const { return config.credit_bytes > Bytes(); }
+    // Return true if a frame waits to be sent, pause frames included.
+    [[nodiscard]] bool has_frames() const { return waiting > 0 || (pausing && !pauses->frames.empty()); }
     // Return the transmission time of a frame.
-    [[nodiscard]] Time serialisation(Bytes bytes) const { return transmission_time(bytes, rate); }
+    [[nodiscard]] Time serialisation(Bytes bytes) const { return transmission_time(bytes, rate_); }
 
     // Enqueue a frame, trimmed if necessary. If it is refused, count it in `losses`, leave it with the caller
     // and return false. runtime_error if it is larger than the receive buffer.
@@ -124,19 +129,19 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
         ASSERT(frame->lane() == at);
         lane.queued -= frame->size();
         ASSERT(lane.queued >= Bytes() && (lane.queued == Bytes() || !lane.queue.empty()));
-        if (lane.queue.empty()) ready &= ~bit(at);
+        if (lane.queue.empty()) ready ^= bit(at);
         --waiting;
         return frame;
     }
     void put_back(FrameHandle frame);
-    // Return the lane to serve next; none if no lane has a frame that may be sent. Repeated calls without a
-    // send return the same lane.
-    std::optional<Lane> next() {
+    // Return the lane to serve next; kNoLane if no lane has a frame that may be sent. Repeated calls without
+    // a send return the same lane.
+    Lane next() {
         if (config.scheduler != Scheduler::Strict) [[unlikely]]
             return config.scheduler == Scheduler::RoundRobin ? next_in_turn() : next_by_deficit();
         // In an incast, trimmed frames would fill the link: after kHeadersPerData of them, data has a turn.
-        if (headers_ >= kHeadersPerData)
-            if (const auto data = highest(ready & ~header_lanes_)) return data;
+        if (headers_ == kHeadersPerData) [[unlikely]]
+            if (const Lane data = highest(ready & ~header_lanes_); data != kNoLane) return data;
         return highest(ready);
     }
     struct Flying {
@@ -144,16 +149,19 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
         FrameHandle frame;
     };
     // Send a frame taken from lane `at`, and append it to `to`; return the end of its transmission.
-    Time send(FrameHandle frame, Lane at, Time now, frames::Ring<Flying>& to) {
+    [[gnu::always_inline]] Time send(FrameHandle frame, Lane at, Time now, frames::Ring<Flying>& to) {
         ASSERT(up && now >= busy_until);  // transmissions do not overlap
         const FrameBytes bytes = frame->size();
         if (config.scheduler != Scheduler::Strict) [[unlikely]]
             end_turn(at, bytes);
-        if (header_lanes_ != 0) headers_ = (header_lanes_ & bit(at)) != 0 ? headers_ + 1 : 0;
-        const Time duration = serialisation(bytes);
-        ASSERT(duration >= Time());
-        busy_until = now + duration;
-        load.busy += duration;
+        if (header_lanes_ != 0) count_headers(at);
+        if (bytes != sent_bytes_) {
+            sent_bytes_ = bytes;
+            duration_ = serialisation(bytes);
+            ASSERT(duration_ >= Time());
+        }
+        busy_until = now + duration_;
+        load.busy += duration_;
         load.bytes += bytes;
         LaneState& lane = lanes[at];
         ++lane.sent;
@@ -216,16 +224,20 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     void keep_recent(std::shared_ptr<frames::RecentFrames> recent, Direction way);
     [[nodiscard]] const frames::RecentFrames* recent() const { return recent_.get(); }
 
-    // The first line has what every event of the channel reads, the second what moves with frames and credits.
+    // The first line has what every event of the channel reads, the second what moves with frames and
+    // credits.
     static constexpr std::size_t kHotLines = 3;
     Time busy_until{}, wake_at = kNever;  // kNever: no wake-up is due
-    Rate rate;                            // current rate, with impairment
     std::uint32_t waiting = 0;            // frames in all queues
-    unsigned ready = 0;                   // a bit for each lane with frames
+    Index<Channel> index;                 // of this channel, in Links
+    std::uint16_t ready = 0;              // a bit for each lane with frames
 
    private:
-    unsigned header_lanes_ = 0;  // VLs of trimmed frames, a bit each; 0 unless a queue trims
-    unsigned headers_ = 0;       // frames of header_lanes_ sent since the last frame of another VL
+    std::uint16_t header_lanes_ = 0;  // VLs of trimmed frames, a bit each; 0 unless a queue trims
+    FrameBytes sent_bytes_{};         // of the last frame sent, since most frames have the size of the last
+    Time duration_{};                 // of its transmission
+    // Frames of header_lanes_ sent since the last frame of another VL, at most kHeadersPerData.
+    std::uint8_t headers_ = 0;
 
    public:
     bool up = true;
@@ -256,31 +268,34 @@ class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::string name;
 
    private:
-    static unsigned bit(Lane lane) { return 1u << lane.value(); }
+    static std::uint16_t bit(Lane lane) { return static_cast<std::uint16_t>(1u << lane.value()); }
     [[nodiscard]] bool has(Lane lane) const { return (ready & bit(lane)) != 0; }
     bool able(Lane lane) {
         if (pausing && pauses->stops(lane)) return false;
         return !lossless() || lanes[lane].credits >= lanes[lane].queue.front()->size();
     }
-    // Return the highest lane of the mask that may send; none if no lane may. Lanes are in the order of
+    // Return the highest lane of the mask that may send; kNoLane if no lane may. Lanes are in the order of
     // standard_metadata.priority, which BMv2 serves in the same order.
-    std::optional<Lane> highest(unsigned mask) {
+    Lane highest(unsigned mask) {
         while (mask != 0) {
             const Lane lane(std::bit_width(mask) - 1);
             if (able(lane)) return lane;
             mask &= ~bit(lane);
         }
-        return std::nullopt;
+        return kNoLane;
     }
-    std::optional<Lane> next_in_turn();
-    std::optional<Lane> next_by_deficit();
+    Lane next_in_turn();
+    Lane next_by_deficit();
     bool fit(Frame& frame);
     bool cut(Frame& frame);
     void end_turn(Lane lane, FrameBytes bytes);
+    void count_headers(Lane lane);
     void sort_last_credit();
     void instrument(Flying& flight, Time now);
+    void set_rate(Rate rate);
     double draw();
 
+    Rate rate_;  // current rate, with impairment
     Impairment wrong_;
     Time last_arrival_{};       // latest arrival of frames sent while instrumented
     std::uint64_t chance_ = 0;  // state of the random number generator

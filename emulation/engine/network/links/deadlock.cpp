@@ -15,7 +15,7 @@ std::vector<Waiting> Links::deadlock() const {
             for (std::size_t i = 0; i < channels_[c].lanes[v].queue.size(); ++i) {
                 const Frame* f = channels_[c].lanes[v].queue[i].get();
                 if (!f->held.channel) continue;
-                auto& to = waits[buffer_of(f->held).at() * kVls + f->held.lane.value()];
+                auto& to = waits[buffer_of(f->held).index.at() * kVls + f->held.lane.value()];
                 if (std::find(to.begin(), to.end(), c * kVls + v) == to.end()) to.push_back(c * kVls + v);
             }
     std::vector<int> colour(n, 0);

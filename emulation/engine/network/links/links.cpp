@@ -25,6 +25,7 @@ std::uint64_t mixed(std::uint64_t z) {
 Index<Channel> Links::new_channel(const LinkConfig& config, const std::string& name) {
     const Index<Channel> index = channels_.next();
     channels_.emplace_back(config, name);
+    channels_.back().index = index;
     seed(index);
     return index;
 }
@@ -131,7 +132,7 @@ void Links::plug(Index<Link> link) {
                 in.returning.push_back(
                     {credit.time - before.config.delay + in.config.delay, credit.bytes, credit.lane});
             }
-            before.successor = own[opposite(way)];
+            before.successor = in.index;
             ASSERT(!in.successor);  // buffers have one owner
         }
         present = own[way];

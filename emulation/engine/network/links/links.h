@@ -89,12 +89,8 @@ class Links {
         return out_[switch_index];
     }
     // Return the channel that now owns the receive buffer of `held`.
-    [[nodiscard]] Index<Channel> buffer_of(const Held& held) const {
-        Index<Channel> index = held.channel;
-        while (channels_[index].successor) [[unlikely]]
-            index = channels_[index].successor;
-        return index;
-    }
+    [[nodiscard]] Channel& buffer_of(const Held& held) { return owner(channels_, held.channel); }
+    [[nodiscard]] const Channel& buffer_of(const Held& held) const { return owner(channels_, held.channel); }
 
     // Return the bytes waiting on a direction, by the VL number of users.
     [[nodiscard]] std::vector<Bytes> queued_by_vl(Index<Link> link, Direction direction) const;
@@ -111,6 +107,13 @@ class Links {
     Lanes lanes;
 
    private:
+    template <typename Channels>
+    static auto owner(Channels& channels, Index<Channel> index) -> decltype(channels[index]) {
+        auto* owner = &channels[index];
+        while (owner->successor) [[unlikely]]
+            owner = &channels[owner->successor];
+        return *owner;
+    }
     Index<Channel> new_channel(const LinkConfig& config, const std::string& name);
     [[nodiscard]] Index<Channel> channel_of(Index<Link> link, Direction direction) const;
     Index<Channel>& port_of(SwitchPort at);

@@ -16,7 +16,7 @@ namespace railyard::network {
 
 // Most trimmed frames that a port sends before a waiting data frame, as in NDP (Handley et al., SIGCOMM
 // 2017): in an incast, headers would otherwise fill the link.
-constexpr unsigned kHeadersPerData = 10;
+constexpr std::uint8_t kHeadersPerData = 10;
 
 struct QueuePolicy {
     // Limits of a VL's queue; 0: none. `trims`: a data frame that finds no room is trimmed, not dropped.

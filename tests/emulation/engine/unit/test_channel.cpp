@@ -31,8 +31,9 @@ struct Link1 : testing::Test {
     }
     // Send what the scheduler chooses; its lane.
     static std::optional<Lane> serve(Channel& channel) {
-        const auto lane = channel.next();
-        if (lane) channel.send(channel.take(*lane), *lane, channel.busy_until, channel.flying);
+        const Lane lane = channel.next();
+        if (lane == kNoLane) return std::nullopt;
+        channel.send(channel.take(lane), lane, channel.busy_until, channel.flying);
         return lane;
     }
 };
@@ -250,10 +251,10 @@ TEST_F(Link1, CreditsAreConservedOverManyFrames) {
         channel.collect(now);
         if (random.chance(60))
             put(channel, 1 + random.below(500), static_cast<std::uint8_t>(random.below(kVls)));
-        if (const auto lane = channel.next()) {
-            FrameHandle sent = channel.take(*lane);
-            flying[*lane] += sent->size();
-            channel.send(std::move(sent), *lane, std::max(now, channel.busy_until), channel.flying);
+        if (const Lane lane = channel.next(); lane != kNoLane) {
+            FrameHandle sent = channel.take(lane);
+            flying[lane] += sent->size();
+            channel.send(std::move(sent), lane, std::max(now, channel.busy_until), channel.flying);
         }
         if (!channel.flying.empty() && random.chance(50)) {
             const FrameHandle arrived = channel.flying.pop_front().frame;
@@ -346,6 +347,21 @@ TEST_F(Link1, AnImpairedRateReplacesTheRateUntilItEnds) {
     EXPECT_EQ(channel.serialisation(Bytes(100)), Time(200'000));
     channel.impair({});
     EXPECT_EQ(channel.serialisation(Bytes(100)), Time(100'000));
+}
+
+TEST_F(Link1, FramesInTurnHaveTheTransmissionTimeOfTheirSizeAndOfTheCurrentRate) {
+    Channel channel(config(), "x");
+    const auto duration = [&](std::size_t bytes) {
+        const Time begin = channel.busy_until;
+        return channel.send(frame(bytes), Lane(0), begin, channel.flying) - begin;
+    };
+    EXPECT_EQ(duration(100), Time(100'000));
+    EXPECT_EQ(duration(100), Time(100'000));
+    EXPECT_EQ(duration(60), Time(60'000));
+    channel.impair({.rate = 4 * kGbps});
+    EXPECT_EQ(duration(60), Time(120'000));
+    channel.impair({});
+    EXPECT_EQ(duration(60), Time(60'000));
 }
 
 TEST_F(Link1, RefusesAnImpairmentThatCannotBe) {
