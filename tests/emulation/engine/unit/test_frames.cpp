@@ -60,6 +60,22 @@ TEST(Ring, ClearDestroysWhatItHolds) {
     EXPECT_EQ(value.use_count(), 1);
 }
 
+TEST(Ring, MovesItsElementsAndDestroysEachOnce) {
+    const auto value = std::make_shared<int>(7);
+    {
+        Ring<std::shared_ptr<int>> ring;
+        for (int i = 0; i < 20; ++i) ring.push_back(value);
+        Ring<std::shared_ptr<int>> moved(std::move(ring));
+        EXPECT_EQ(moved.size(), 20U);
+        EXPECT_EQ(value.use_count(), 21);
+        ring = std::move(moved);
+        EXPECT_EQ(ring.back(), value);
+        ring.pop_front();
+        EXPECT_EQ(value.use_count(), 20);
+    }
+    EXPECT_EQ(value.use_count(), 1);
+}
+
 TEST(Index, IsNoneUntilItGetsAPosition) {
     EXPECT_FALSE(Index<int>());
     EXPECT_TRUE(Index<int>(0));
