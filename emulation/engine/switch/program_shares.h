@@ -19,7 +19,8 @@ struct ProgramShare {
     std::vector<tables::TableLayout> layouts;
     std::vector<std::shared_ptr<tables::TableContent>> empty;
     std::vector<tables::SharedContents> contents;
-    std::vector<std::unique_ptr<Traversal>> idle;
+    std::vector<std::unique_ptr<Traversal>> traversals;
+    Traversal* idle = nullptr;  // first idle one; each refers to the next
 };
 
 class ProgramShares {

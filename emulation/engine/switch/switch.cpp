@@ -45,21 +45,21 @@ void Switch::set_value_set(std::size_t at, std::vector<std::pair<ByteString, Byt
     state_.value_sets.at(at) = std::move(values);
 }
 
-Switch::Lease::Lease(Switch& owner) : owner_(owner) {
-    if (owner.share_->idle.empty()) {
-        traversal_ = std::make_unique<Traversal>(owner.state_.program);
-    } else {
-        traversal_ = std::move(owner.share_->idle.back());
-        owner.share_->idle.pop_back();
+inline Switch::Lease::Lease(Switch& owner) : owner_(owner) {
+    ProgramShare& share = *owner.share_;
+    if (share.idle == nullptr) [[unlikely]] {
+        share.traversals.push_back(std::make_unique<Traversal>(owner.state_.program));
+        share.idle = share.traversals.back().get();
     }
+    traversal_ = std::exchange(share.idle, share.idle->next_idle);
     traversal_->attach(owner.state_);
     ++owner.leased_;
 }
 
-Switch::Lease::~Lease() {
-    ASSERT(owner_.leased_ > 0 && traversal_ != nullptr);
+inline Switch::Lease::~Lease() {
+    ASSERT(owner_.leased_ > 0);
     --owner_.leased_;
-    owner_.share_->idle.push_back(std::move(traversal_));
+    traversal_->next_idle = std::exchange(owner_.share_->idle, traversal_);
 }
 
 void Switch::process(FrameHandle frame, Port ingress_port, Time now, Outputs& out) {

@@ -112,11 +112,11 @@ class Switch {
         ~Lease();
         Lease(const Lease&) = delete;
         Lease& operator=(const Lease&) = delete;
-        Traversal* operator->() const { return traversal_.get(); }
+        Traversal* operator->() const { return traversal_; }
 
        private:
         Switch& owner_;
-        std::unique_ptr<Traversal> traversal_;
+        Traversal* traversal_;
     };
 
     // Members that every frame needs come first, in few lines of the cache.

@@ -11,12 +11,6 @@
 
 namespace railyard::switching {
 
-namespace {
-
-std::uint64_t microseconds(Time t) { return static_cast<std::uint64_t>(t / kMicrosecond); }
-
-}  // namespace
-
 // Save the fields of a field list, which a copy or further pass keeps.
 void Traversal::preserve(std::uint64_t list) {
     preserved_.clear();
@@ -39,7 +33,7 @@ void Traversal::restore(std::uint64_t list) {
 
 void Traversal::run_to(Part last, Frame& frame, Port ingress_port) {
     if (last >= Part::Parse) {
-        state_.begin(frame, ingress_port, Time());
+        state_.begin(frame, ingress_port, Time(), state_.program.standard);
         Parser(state_).parse(frame);
     }
     if (last >= Part::Ingress) Pipeline(state_).ingress();
@@ -49,15 +43,34 @@ void Traversal::run_to(Part last, Frame& frame, Port ingress_port) {
 
 void Traversal::run(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out, bool defer) {
     ASSERT(waiting_.empty() && !frame->pending);
-    state_.begin(*frame, ingress_port, now);
     const std::size_t first = out.size();
     try {
-        ingress_pass(std::move(frame), out, defer);
+        first_pass(std::move(frame), ingress_port, now, out, defer);
         if (!waiting_.empty()) finish_waiting(out, defer);
         if (defer) divide_budget(out, first);
     } catch (...) {
         waiting_.clear();
         throw;
+    }
+}
+
+inline void Traversal::leave(FrameHandle&& frame, Outputs& out) {
+    ASSERT(frame->stored <= frame->length);
+    if (state_.truncate != 0) frame->truncate(state_.truncate);
+    out.push_back({state_.port, std::move(frame)});
+}
+
+void Traversal::first_pass(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out, bool defer) {
+    const load::Translation& translation = state_.program.translation;
+    if (defer || translation.pass == nullptr) {
+        state_.begin(*frame, ingress_port, now, state_.program.standard);
+        return ingress_pass(std::move(frame), out, defer);
+    }
+    switch (translation.pass(state_, *frame, ingress_port, now)) {
+        case load::PassEnd::Left: return leave(std::move(frame), out);
+        case load::PassEnd::Dropped: return;
+        case load::PassEnd::Ingress: return after_ingress(std::move(frame), out, false);
+        case load::PassEnd::Egress: return after_egress(std::move(frame), out, false);
     }
 }
 
@@ -185,14 +198,16 @@ void Traversal::run_again(FrameHandle&& frame, std::uint64_t list, Instance inst
 }
 
 void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
-    const StandardSlots& s = state_.program.standard;
-    state_.frame = frame.get();
-    state_.slots[s.ingress_time] = microseconds(state_.now) & low_mask(48);
-    state_.requests = {};
+    state_.begin_ingress(*frame, state_.program.standard);
     Parser(state_).parse(*frame);
     ASSERT(state_.parsed <= frame->stored);
     if (state_.program.verifies) Calculations(state_).verify_checksums();
     Pipeline(state_).ingress();
+    after_ingress(std::move(frame), out, defer);
+}
+
+void Traversal::after_ingress(FrameHandle&& frame, Outputs& out, bool defer) {
+    const StandardSlots& s = state_.program.standard;
     if (state_.requests.any) {
         if (state_.requests.cloned) {
             const auto clone = state_.owner->clones.find(static_cast<std::uint32_t>(state_.requests.clone));
@@ -210,9 +225,7 @@ void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
         return;
     }
     if (state_.slots[s.egress_spec] == kDropPort) return;
-    const Port port(state_.slots[s.egress_spec]);
-    state_.slots[s.instance_type] = kNormal;
-    frame->set_priority(Priority(state_.slots[s.priority]));
+    const Port port = state_.end_ingress(*frame, s);
     if (!defer) return egress_pass(std::move(frame), port, {state_.now, state_.now, 0, 0}, out, false);
     state_.save(*frame);
     out.push_back({port, std::move(frame)});
@@ -221,35 +234,30 @@ void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
 void Traversal::egress_pass(FrameHandle&& frame, Port port, const QueueRecord& queue, Outputs& out,
                             bool defer) {
     const StandardSlots& s = state_.program.standard;
-    state_.frame = frame.get();
-    state_.slots[s.egress_time] = microseconds(state_.now) & low_mask(48);
+    state_.begin_egress(*frame, port, s);
     if (state_.program.reads_queue) {
-        state_.slots[s.enq_timestamp] = microseconds(queue.enqueued) & low_mask(32);
+        const std::uint64_t enqueued = FrameState::microseconds(queue.enqueued);
+        state_.slots[s.enq_timestamp] = enqueued & low_mask(32);
         state_.slots[s.enq_qdepth] = queue.enqueue_depth & low_mask(19);
-        state_.slots[s.deq_timedelta] =
-            (microseconds(queue.dequeued) - microseconds(queue.enqueued)) & low_mask(32);
+        state_.slots[s.deq_timedelta] = (FrameState::microseconds(queue.dequeued) - enqueued) & low_mask(32);
         state_.slots[s.deq_qdepth] = queue.dequeue_depth & low_mask(19);
     }
-    state_.slots[s.qid] = frame->priority().value() & low_mask(5);
-    // v1model resets egress_spec: from here on, only egress can drop the frame.
-    state_.slots[s.egress_port] = port.value() & low_mask(load::kPortBits);
-    state_.slots[s.egress_spec] = 0;
-    state_.slots[s.packet_length] = state_.length & low_mask(32);
-    state_.requests = {};
     Pipeline(state_).egress();
+    after_egress(std::move(frame), out, defer);
+}
+
+void Traversal::after_egress(FrameHandle&& frame, Outputs& out, bool defer) {
     if (state_.requests.cloned) {
         const auto clone = state_.owner->clones.find(static_cast<std::uint32_t>(state_.requests.clone));
         if (clone != state_.owner->clones.end()) clone_egress(*frame, clone->second, out, defer);
     }
-    if (state_.slots[s.egress_spec] == kDropPort) return;
+    if (state_.slots[state_.program.standard.egress_spec] == kDropPort) return;
     Deparser(state_).deparse(*frame);
-    ASSERT(frame->stored <= frame->length);
     if (state_.requests.recirculate != 0) {  // without truncation, as in BMv2
         const std::uint64_t length = frame->length;
         return run_again(std::move(frame), state_.requests.recirculate, kRecirculated, length);
     }
-    if (state_.truncate != 0) frame->truncate(state_.truncate);
-    out.push_back({port, std::move(frame)});
+    leave(std::move(frame), out);
 }
 
 }  // namespace railyard::switching

@@ -30,6 +30,8 @@ class Traversal {
    public:
     explicit Traversal(std::shared_ptr<const Program> program) : state_(std::move(program)) {}
 
+    Traversal* next_idle = nullptr;  // link of ProgramShare::idle
+
     // Use the state of a switch, which must have the same program.
     void attach(SwitchState& owner) { state_.owner = &owner; }
 
@@ -62,8 +64,12 @@ class Traversal {
 
     void finish_waiting(Outputs& out, bool defer);
     void divide_budget(Outputs& out, std::size_t first) const;
+    void first_pass(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out, bool defer);
     void ingress_pass(FrameHandle&& frame, Outputs& out, bool defer);
+    void after_ingress(FrameHandle&& frame, Outputs& out, bool defer);
     void egress_pass(FrameHandle&& frame, Port port, const QueueRecord& queue, Outputs& out, bool defer);
+    void after_egress(FrameHandle&& frame, Outputs& out, bool defer);
+    [[gnu::always_inline]] void leave(FrameHandle&& frame, Outputs& out);
     void clone_ingress(Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
     void clone_egress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
     void copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer,

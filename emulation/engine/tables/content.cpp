@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <tuple>
+#include <utility>
 
 namespace railyard::tables {
 
@@ -117,17 +119,27 @@ EntryIndex TableContent::match_prefix(const std::uint64_t* key) const {
     return {};
 }
 
-EntryIndex TableContent::search(const std::uint64_t* slots) const {
-    std::array<std::uint64_t, load::kMaxKeyLimbs> key;
-    std::size_t at = 0;
-    for (const TableLayout::KeyLimb& limb : layout->key) key[at++] = slots[limb.slot] & limb.mask;
+EntryIndex TableContent::search(const std::uint64_t* key) const {
     switch (layout->shape) {
-        case TableLayout::Shape::Exact: return exact.find(key.data(), keys());
-        case TableLayout::Shape::Lpm:
-            return prefixes.used() ? prefixes.find(key[0]) : match_prefix(key.data());
-        case TableLayout::Shape::Tcam: return match_tcam(key.data());
+        case TableLayout::Shape::Exact: return exact.find(key, keys());
+        case TableLayout::Shape::Lpm: return prefixes.used() ? prefixes.find(key[0]) : match_prefix(key);
+        case TableLayout::Shape::Tcam: return match_tcam(key);
         default: return {};
     }
+}
+
+// Look up a key of up to 64 bits in a table that is not packed.
+Selection TableContent::search_word(std::uint64_t word) const {
+    if (live == 0) return miss();
+    std::array<std::uint64_t, load::kMaxKeyLimbs> key;
+    for (std::size_t at = layout->key.size(); at-- > 0;) {
+        const unsigned bits = layout->key[at].bits;
+        key[at] = word & load::low_mask(bits);
+        word = bits < 64 ? word >> bits : 0;
+    }
+    const EntryIndex entry =
+        layout->shape == TableLayout::Shape::Direct ? direct[direct_index(key.data())] : search(key.data());
+    return entry ? hit(entry) : miss();
 }
 
 void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent& content) {
@@ -145,29 +157,29 @@ void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent
     std::uint64_t differing = 0;
     for (const EntryIndex entry : entries) differing |= key_of(entry) ^ key_of(entries.front());
     const auto bits = static_cast<unsigned>(std::popcount(differing));
+    // Rows are of a power of two words, so that a position is a selection of bits, and so that short rows
+    // cross no cache line.
+    stride_ = std::bit_ceil(static_cast<std::uint32_t>(kParametersAt + layout.spec.parameter_limbs));
+    const auto in_row = static_cast<unsigned>(std::countr_zero(stride_));
     // Arrays above kSmall rows must be at least half full. Smaller arrays may be sparse, as with port
     // numbers, of which the CPU port is much larger than the rest.
     constexpr std::size_t kSmall = 512;
-    if (bits > 30 || std::size_t{1} << bits > std::max(2 * entries.size(), kSmall)) return;
+    if (bits + in_row > 32 || std::size_t{1} << bits > std::max(2 * entries.size(), kSmall)) return;
     unsigned placed = 0;  // index bits assigned so far
     for (unsigned at = 0; at < 64 && differing >> at != 0;) {
         if (count_ == kMostRuns) return;
         at += static_cast<unsigned>(std::countr_zero(differing >> at));
         const auto length = static_cast<unsigned>(std::countr_one(differing >> at));
-        runs_[count_++] = {at - placed, static_cast<std::uint32_t>(load::low_mask(length) << placed)};
+        const unsigned to = placed + in_row;
+        runs_[count_++] = {(at - to) % 64, static_cast<std::uint32_t>(load::low_mask(length) << to)};
         placed += length;
         at += length;
     }
-    constexpr std::size_t kLine = frames::kLineBytes / sizeof(std::uint64_t);
-    const std::size_t words = kParametersAt + layout.spec.parameter_limbs;
-    stride_ = static_cast<std::uint32_t>(words > kLine ? words : std::bit_ceil(words));
     rows_.assign(std::size_t{stride_} << bits, 0);
     for (std::size_t row = 0; row < rows_.size(); row += stride_) rows_[row] = kFree;
     for (const EntryIndex entry : entries) {
         const std::uint64_t key = key_of(entry);
-        std::size_t index = 0;
-        for (unsigned run = 0; run < count_; ++run) index |= key >> runs_[run].shift & runs_[run].mask;
-        std::uint64_t* const row = rows_.data() + index * stride_;
+        std::uint64_t* const row = rows_.data() + position(key);
         ASSERT(row[0] == kFree);  // keys have distinct rows
         const std::uint64_t* const from = content.row_of(entry);
         row[0] = static_cast<std::uint64_t>(entry.at()) << 32 | from[0];
@@ -177,6 +189,7 @@ void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent
 }
 
 void TableContent::pack() {
+    if (std::exchange(is_packed, true)) return;
     std::vector<EntryIndex> entries;
     if (layout->shape == TableLayout::Shape::Direct) {
         for (const EntryIndex entry : direct)
@@ -195,7 +208,15 @@ void TableContent::pack() {
     prefixes.pack(sorted);
 }
 
-// Return a hash of the entry count, the rows and the default entry; operator== compares the rest.
+bool TableContent::same_entries(const TableContent& other) const {
+    const auto parts = [](const TableContent& c) {
+        return std::tie(c.layout, c.rows, c.live, c.direct, c.default_action, c.default_parameters,
+                        c.default_then, c.exact, c.levels, c.tcam, c.extras);
+    };
+    return parts(*this) == parts(other);
+}
+
+// Return a hash of the entry count, the rows and the default entry; same_entries() compares the rest.
 std::uint64_t TableContent::hash() const {
     std::uint64_t h = live;
     const auto mix = [&h](std::uint64_t word) {
@@ -214,9 +235,10 @@ std::shared_ptr<TableContent> SharedContents::share(const std::shared_ptr<TableC
         sweep_at_ = 64 + 2 * known_.size();
     }
     std::weak_ptr<TableContent>& known = known_[given->hash()];
-    if (auto content = known.lock(); content != nullptr && *content == *given) return content;
-    known = given;
-    return given;
+    std::shared_ptr<TableContent> content = known.lock();
+    if (content == nullptr || !content->same_entries(*given)) known = content = given;
+    content->pack();
+    return content;
 }
 
 }  // namespace railyard::tables

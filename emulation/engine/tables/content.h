@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,11 +60,10 @@ struct TableLayout {
 // single row. Only for keys of less than 64 bits whose entries fill the array densely enough.
 class PackedRows {
    public:
-    // A run of adjacent key bits in the index: `key >> shift & mask` puts them at their index position.
+    // A run of adjacent key bits in the index: `rotr(key, rotation) & mask` puts them at their place in the
+    // position of a row, which is the row's index times the words of a row.
     struct Run {
-        std::uint32_t shift, mask;
-
-        bool operator==(const Run&) const = default;
+        std::uint32_t rotation, mask;
     };
     // Words of a row: entry index << 32 | index in TableLayout::then; key; parameters. kFree: empty row.
     static constexpr std::size_t kParametersAt = 2;
@@ -75,20 +75,29 @@ class PackedRows {
     void pack(const std::vector<EntryIndex>& entries, const struct TableContent& content);
     // Return the row of a key; null if there is none.
     [[nodiscard]] const std::uint64_t* find(std::uint64_t key) const {
-        std::size_t index = 0;
-        for (unsigned run = 0; run < count_; ++run) index |= key >> runs_[run].shift & runs_[run].mask;
-        const std::uint64_t* const row = rows_.data() + index * stride_;
-        return row[1] == key && row[0] != kFree ? row : nullptr;
+        ASSERT(used());
+        const std::uint64_t* const row = rows_.data() + position(key);
+        if (row[1] != key || row[0] == kFree) [[unlikely]]
+            return nullptr;
+        return row;
     }
-
-    bool operator==(const PackedRows&) const = default;
 
    private:
     static constexpr unsigned kMostRuns = 4;
+
+    [[nodiscard]] std::size_t position(std::uint64_t key) const {
+        const auto part = [&](const Run& run) {
+            return std::rotr(key, static_cast<int>(run.rotation)) & run.mask;
+        };
+        std::size_t at = part(runs_[0]);
+        for (unsigned run = 1; run < kMostRuns && run < count_; ++run) at |= part(runs_[run]);
+        return at;
+    }
+
     std::vector<std::uint64_t, frames::HugePageAllocator<std::uint64_t>>
         rows_;  // short rows cross no cache line
     std::uint32_t stride_ = 0;
-    unsigned count_ = 0;  // number of runs
+    unsigned count_ = 0;  // number of runs; runs_[0] selects nothing if there is none
     std::array<Run, kMostRuns> runs_{};
 };
 
@@ -97,6 +106,18 @@ struct LookupResult {
     const Continuation* then = nullptr;
     const std::uint64_t* parameters = nullptr;
     EntryIndex entry;  // none on a miss
+};
+
+// The same in the form that translated programs read: it fits in two registers.
+struct Selection {
+    const std::uint64_t* parameters;
+    std::uint32_t action;  // index in TableSpec::actions; their count for none
+    bool hit;
+
+    Selection(const std::uint64_t* parameters_at, std::uint32_t number, bool of_entry)
+        : parameters(parameters_at), action(number), hit(of_entry) {}
+    explicit Selection(const LookupResult& result)
+        : Selection(result.parameters, result.then->number, static_cast<bool>(result.entry)) {}
 };
 
 struct alignas(64) TableContent {
@@ -113,9 +134,20 @@ struct alignas(64) TableContent {
 
     [[nodiscard]] LookupResult lookup(
         const std::uint64_t* slots) const;  // defined below, so that the interpreter inlines it
-    // Look up a key of less than 64 bits that the caller has built from the slots.
-    [[nodiscard]] LookupResult lookup(std::uint64_t key, const std::uint64_t* slots) const {
-        return packed.used() ? lookup_packed(key) : lookup(slots);
+    // Look up an exact key of less than 64 bits, of all limbs one after the other.
+    [[nodiscard]] Selection select(std::uint64_t key) const {
+        if (!packed.used()) [[unlikely]]
+            return search_word(key);
+        const std::uint64_t* const row = packed.find(key);
+        if (row == nullptr) return miss();
+        return {row + PackedRows::kParametersAt, static_cast<std::uint32_t>(row[0]), true};
+    }
+    // Look up the longest prefix of a key of up to 64 bits.
+    [[nodiscard]] Selection select_prefix(std::uint64_t key) const {
+        if (!prefixes.used()) [[unlikely]]
+            return search_word(key);
+        const EntryIndex entry = prefixes.find(key);
+        return entry ? hit(entry) : miss();
     }
     std::uint64_t* row_of(EntryIndex entry) { return rows.data() + entry.at() * layout->stride; }
     [[nodiscard]] const std::uint64_t* row_of(EntryIndex entry) const {
@@ -124,15 +156,17 @@ struct alignas(64) TableContent {
     [[nodiscard]] const std::uint64_t* key_of(EntryIndex entry) const { return row_of(entry) + 1; }
     [[nodiscard]] KeyRows keys() const { return {rows.data() + 1, layout->stride}; }
     [[nodiscard]] std::size_t direct_index(const std::uint64_t* key) const;
-    // Build `packed` or `prefixes` for faster lookups; clear them before the content changes.
+    // Build `packed` or `prefixes` for faster lookups, unless done; clear them before the content changes.
     void pack();
     void unpack() {
+        is_packed = false;
         packed.clear();
         prefixes.clear();
     }
     void set_default(Index<load::Action> action, const std::vector<std::uint64_t>& parameters);
 
-    bool operator==(const TableContent&) const = default;
+    // Return true if all lookups have equal results. `packed` and `prefixes` follow from the rest.
+    [[nodiscard]] bool same_entries(const TableContent& other) const;
     [[nodiscard]] std::uint64_t hash() const;
 
     // Members that lookups read come first, in two lines of the cache.
@@ -142,6 +176,7 @@ struct alignas(64) TableContent {
     std::vector<std::uint64_t> rows;
     PackedPrefixes prefixes;         // replaces `levels` in lookups unless empty
     std::size_t live = 0;            // number of entries
+    bool is_packed = false;          // pack() has run since the last change
     std::vector<EntryIndex> direct;  // by key
     Index<load::Action> default_action;
     std::vector<std::uint64_t> default_parameters;
@@ -159,7 +194,15 @@ struct alignas(64) TableContent {
                 EntryIndex(row[0] >> 32)};
     }
     [[nodiscard]] EntryIndex match_tcam(const std::uint64_t* key) const;
-    [[nodiscard]] EntryIndex search(const std::uint64_t* slots) const;
+    [[nodiscard]] EntryIndex search(const std::uint64_t* key) const;
+    [[nodiscard]] Selection search_word(std::uint64_t word) const;
+    [[nodiscard]] Selection miss() const { return {default_parameters.data(), default_then.number, false}; }
+    // The index of a continuation is its number.
+    [[nodiscard]] Selection hit(EntryIndex entry) const {
+        const std::uint64_t* const row = row_of(entry);
+        ASSERT(layout->then[row[0]].number == row[0]);
+        return {row + layout->parameters_at, static_cast<std::uint32_t>(row[0]), true};
+    }
     [[nodiscard]] EntryIndex match_prefix(const std::uint64_t* key) const;
 };
 
@@ -173,7 +216,10 @@ inline LookupResult TableContent::lookup(const std::uint64_t* slots) const {
         ASSERT(key < direct.size());
         entry = direct[key];
     } else if (live > 0) {
-        entry = search(slots);
+        std::array<std::uint64_t, load::kMaxKeyLimbs> key;
+        std::size_t at = 0;
+        for (const TableLayout::KeyLimb& k : layout->key) key[at++] = slots[k.slot] & k.mask;
+        entry = search(key.data());
     }
     if (!entry) return {&default_then, default_parameters.data(), {}};
     const std::uint64_t* const row = row_of(entry);
@@ -184,7 +230,7 @@ inline LookupResult TableContent::lookup(const std::uint64_t* slots) const {
 // Distinct contents of a table over all switches of a program.
 class SharedContents {
    public:
-    // Return an equal content of another switch, else `given` itself.
+    // Return an equal content of another switch, else `given` itself, packed for lookups.
     std::shared_ptr<TableContent> share(const std::shared_ptr<TableContent>& given);
 
    private:

@@ -39,15 +39,11 @@ class PackedPrefixes {
         return {};
     }
 
-    bool operator==(const PackedPrefixes&) const = default;
-
    private:
     // A prefix length: its mask, then the position of its cells << kBits | log2 of their number. A cell: the
     // value of a prefix, then its entry; kFree: no prefix.
     struct alignas(16) Pair {
         std::uint64_t first = 0, second = kFree;
-
-        bool operator==(const Pair&) const = default;
     };
     static constexpr std::uint64_t kFree = ~std::uint64_t{0};
     static constexpr unsigned kBits = 6;

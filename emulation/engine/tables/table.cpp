@@ -34,7 +34,6 @@ TableContent& Table::own() {
 
 void Table::share(SharedContents& contents) {
     if (!std::exchange(changed_, false)) return;
-    content_->pack();
     content_ = contents.share(content_);
 }
 

@@ -202,11 +202,14 @@ void Translator::apply(const TableSpec& spec, std::size_t table, std::string& ou
     }
     const std::string position = std::to_string(spec.position);
     const bool by_word = exact && bits < 64 && !instrumented;
-    out += "    {  // table " + spec.name + "\n        const tables::LookupResult result = " +
-           (by_word ? "look_up_word(t, " + position + ", " + key
-                    : "look_up(t, " + std::to_string(table) + ", " + position) +
+    const bool by_prefix =
+        spec.keys.size() == 1 && spec.keys[0].kind == MatchKind::Lpm && bits <= 64 && !instrumented;
+    out += "    {  // table " + spec.name + "\n        const tables::Selection result = " +
+           (by_word     ? "look_up_word(t, " + position + ", " + key
+            : by_prefix ? "look_up_prefix(t, " + position + ", " + key
+                        : "look_up(t, " + std::to_string(table) + ", " + position) +
            ");\n";
-    out += "        switch (result.then->number) {\n";
+    out += "        switch (result.action) {\n";
     for (std::size_t k = 0; k < spec.actions.size(); ++k) {
         const Action& a = p_.actions[spec.actions[k]];
         out += "        case " + std::to_string(k) + ":  // " + a.name + "\n";
@@ -216,7 +219,7 @@ void Translator::apply(const TableSpec& spec, std::size_t table, std::string& ou
     }
     out += "        default: break;\n        }\n";
     if (spec.by_hit)
-        out += "        if (result.entry) goto L" + std::to_string(spec.next_hit) + ";\n        goto L" +
+        out += "        if (result.hit) goto L" + std::to_string(spec.next_hit) + ";\n        goto L" +
                std::to_string(spec.next_miss) + ";\n    }\n";
     else out += "        goto L" + std::to_string(spec.next_default) + ";\n    }\n";
 }

@@ -3,6 +3,8 @@
 #include "translate/translator.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "translate/text.h"
 
@@ -43,8 +45,8 @@ void Translator::extract(const Header& h, std::string& out) const {
                 at = part.word;
                 out += "        word = frames::load_word(bytes + " + std::to_string(8 * at) + ");\n";
             }
-            out += "        " + v(part.slot) + (part.joins ? " |= " : " = ") + "std::rotr(word & " +
-                   number(part.mask) + ", " + std::to_string(part.rotation) + ");\n";
+            out += "        " + v(part.slot) + (part.joins ? " |= " : " = ") +
+                   rotated("word", part.mask, part.rotation) + ";\n";
         }
     }
     out += "        " + v(h.valid) + " = 1;\n        " + v(h.base()) + " = 1 + std::uint64_t{parsed};\n" +
@@ -97,11 +99,17 @@ void Translator::overlay(const Header& h, std::string& out) const {
     for (auto part = h.written.begin(); part != h.written.end();) {
         const std::size_t at = part->word;
         const std::string word = "to + " + std::to_string(8 * at);
-        out += "            word = frames::load_word(" + word + ");\n";
-        for (; part != h.written.end() && part->word == at; ++part)
-            out += "            word = (word & " + number(~part->mask) + ") | (std::rotl(" + v(part->slot) +
-                   ", " + std::to_string(part->rotation) + ") & " + number(part->mask) + ");\n";
-        out += "            frames::store_word(" + word + ", word);\n";
+        std::uint64_t kept = ~std::uint64_t{0};
+        std::string fields;
+        for (; part != h.written.end() && part->word == at; ++part) {
+            kept &= ~part->mask;
+            fields +=
+                " |\n                   " +
+                rotated(v(part->slot), std::rotr(part->mask, part->rotation), (64 - part->rotation) % 64);
+        }
+        const std::string rest =
+            kept == 0 ? "std::uint64_t{0}" : "(frames::load_word(" + word + ") & " + number(kept) + ")";
+        out += "            frames::store_word(" + word + ", " + rest + fields + ");\n";
     }
 }
 
@@ -110,8 +118,8 @@ std::string Translator::deparser() const {
                                     [this](Index<Header> h) { return p_.headers[h].variable; });
     if (!plain || !p_.checksums.empty() || p_.deparser_code != kNowhere) return {};
     std::string out =
-        "        const std::uint64_t* const v = slots(t);\n        std::uint64_t word = 0;\n"
-        "        unsigned bytes = 0;\n        bool in_place = true;\n";
+        "        const std::uint64_t* const v = slots(t);\n        unsigned bytes = 0;\n        bool "
+        "in_place = true;\n";
     for (const Index<Header> number : p_.deparser) {
         const Header& h = p_.headers[number];
         out += "        if (" + v(h.valid) + " != 0) {  // " + h.name +
@@ -146,18 +154,38 @@ std::string Translator::file(std::uint64_t fingerprint) {
     std::string out = "// Written by the engine's build, from the compiled program " + p_.name +
                       ".\n#include \"switch/stages/translated.h\"\n\nnamespace " + name_space +
                       " {\n\nnamespace {\n\nstruct Translated : TranslatedProgram {\n";
+    std::string pointers;
+    bool whole = !p_.reads_queue && !p_.verifies;
     const auto function = [&](const char* name, const std::string& body, bool of_frame) {
-        if (body.empty()) return std::string(", nullptr");
-        out += std::string("    static void ") + name + "(FrameState& t" +
+        whole = whole && !body.empty();
+        pointers += body.empty() ? ", nullptr" : std::string(", &Translated::") + name;
+        if (body.empty()) return;
+        out += std::string("    [[gnu::always_inline]] static void ") + name + "(FrameState& t" +
                (of_frame ? ", Frame& frame" : "") + ") {\n" + body + "    }\n";
-        return std::string(", &Translated::") + name;
     };
-    std::string pointers = function("parse", parser(), true);
-    pointers += function("ingress", pipeline(p_.ingress), false);
-    pointers += function("egress", pipeline(p_.egress), false);
-    pointers += function("deparse", deparser(), true);
+    function("parse", parser(), true);
+    function("ingress", pipeline(p_.ingress), false);
+    function("egress", pipeline(p_.egress), false);
+    function("deparse", deparser(), true);
+    if (whole) {
+        const load::StandardSlots& s = p_.standard;
+        const std::pair<const char*, Slot> slots[] = {
+            {"ingress_port", s.ingress_port},   {"egress_spec", s.egress_spec},
+            {"egress_port", s.egress_port},     {"packet_length", s.packet_length},
+            {"priority", s.priority},           {"mcast_grp", s.mcast_grp},
+            {"instance_type", s.instance_type}, {"ingress_time", s.ingress_time},
+            {"egress_time", s.egress_time},     {"qid", s.qid}};
+        out += "    static constexpr StandardSlots kStandard = [] {\n        StandardSlots s;\n";
+        for (const auto& [field, slot] : slots)
+            out += std::string("        s.") + field + " = " + std::to_string(slot) + ";\n";
+        out +=
+            "        return s;\n    }();\n"
+            "    static load::PassEnd pass(FrameState& t, Frame& frame, Port ingress_port, Time now) {\n"
+            "        return run<Translated>(t, frame, ingress_port, now);\n    }\n";
+    }
     return out + "};\n\nconst load::TranslationEntry kEntry(" + number(fingerprint) + ", load::Translation{" +
-           pointers.substr(2) + "});\n\n}  // namespace\n\n}  // namespace " + name_space + "\n";
+           (whole ? "&Translated::pass" : "nullptr") + pointers +
+           "});\n\n}  // namespace\n\n}  // namespace " + name_space + "\n";
 }
 
 }  // namespace railyard::translate

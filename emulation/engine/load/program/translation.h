@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "units.h"
+
 namespace railyard::frames {
 
 struct Frame;
@@ -19,8 +21,19 @@ struct FrameState;
 
 namespace railyard::load {
 
+// End of a pass of a frame that Translation::pass runs.
+enum class PassEnd : std::uint8_t {
+    Ingress,  // the program requests copies, or something else, after ingress; the caller goes on
+    Egress,   // the same after egress
+    Dropped,
+    Left  // the frame leaves by FrameState::port
+};
+
 // Compiled functions of a program that replace the interpreter; null: the interpreter runs.
 struct Translation {
+    // Run an arriving frame from its parser to its deparser. Only of programs whose stages all have
+    // functions.
+    PassEnd (*pass)(switching::FrameState&, frames::Frame&, Port ingress_port, Time now) = nullptr;
     void (*parse)(switching::FrameState&, frames::Frame&) = nullptr;
     void (*ingress)(switching::FrameState&) = nullptr;
     void (*egress)(switching::FrameState&) = nullptr;

@@ -32,29 +32,20 @@ void Deparser::emit(const Header& header, const std::uint8_t* from, std::uint8_t
         return;
     }
     const std::uint64_t base = state_.slots[header.base()];
-    ASSERT(base == 0 || base - 1 + header.bytes <= state_.scratch.size());
+    ASSERT(base == 0 || base - 1 + header.bytes <= state_.parsed);
     if (base != 0) std::memcpy(to, from + base - 1, header.bytes);
     else std::memset(to, 0, header.bytes);
     overlay(header, to);
 }
 
-std::uint8_t* Deparser::make_room(FrameState& state, Frame& frame, unsigned bytes) {
-    ASSERT(state.parsed <= frame.stored);
-    state.scratch.assign(frame.data(), frame.data() + state.parsed);
-    const std::uint32_t payload = frame.start + state.parsed, rest = frame.stored - state.parsed;
-    if (bytes > payload) {
-        // The headroom is too small: move to a larger buffer.
-        const FrameHandle larger = state.owner->pool.acquire(bytes + rest);
-        std::memcpy(larger->data() + bytes, frame.data() + state.parsed, rest);
-        std::swap(frame.buffer, larger->buffer);
-        std::swap(frame.size_class, larger->size_class);
-        frame.start = Frame::kHeadroom;
-    } else {
-        frame.start = payload - bytes;
-    }
-    frame.length += bytes - state.parsed;
-    frame.stored = rest + bytes;
-    return frame.data();
+// The headroom is too small for `bytes` bytes: move the rest of the frame to a larger buffer.
+void Deparser::enlarge(FrameState& state, Frame& frame, unsigned bytes) {
+    const std::uint32_t rest = frame.stored - state.parsed;
+    const FrameHandle larger = state.owner->pool.acquire(bytes + rest);
+    std::memcpy(larger->data() + bytes, frame.data() + state.parsed, rest);
+    std::swap(frame.buffer, larger->buffer);
+    std::swap(frame.size_class, larger->size_class);
+    frame.start = Frame::kHeadroom;
 }
 
 void Deparser::interpret(Frame& frame) {

@@ -9,17 +9,10 @@
 namespace railyard::switching {
 
 FrameState::FrameState(std::shared_ptr<const Program> of)
-    : owned_program(std::move(of)), program(*owned_program), slots(program.image) {}
-
-void FrameState::begin(const Frame& arrived, Port ingress_port, Time time) {
-    now = time;
-    left = {};
-    std::fill_n(slots.begin(), program.cleared_slots, 0);
-    ingress_length = length = arrived.length;
-    truncate = 0;
-    slots[program.standard.ingress_port] = ingress_port.value() & low_mask(load::kPortBits);
-    slots[program.standard.packet_length] = arrived.length;
-}
+    : owned_program(std::move(of)),
+      program(*owned_program),
+      slots(program.image),
+      scratch(frames::kLineBytes) {}
 
 void FrameState::save(Frame& pending) const {
     if (pending.phv == nullptr) pending.phv = pending.pool->acquire_state();

@@ -2,6 +2,7 @@
 // State of a frame while a switch processes it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -22,12 +23,45 @@ struct FrameState {
         std::uint64_t clone = 0, clone_fields = 0, resubmit = 0, recirculate = 0, digest = 0;
         bool cloned = false, any = false;
     };
+    static std::uint64_t microseconds(Time t) { return static_cast<std::uint64_t>(t / kMicrosecond); }
     static constexpr std::uint32_t kCheckedRounds = 1024;
 
     explicit FrameState(std::shared_ptr<const Program> of);
     FrameState(const FrameState&) = delete;
 
-    void begin(const Frame& arrived, Port ingress_port, Time time);
+    // Steps before and between the stages. `s`: Program::standard, which a translated program knows as
+    // constants.
+    void begin(const Frame& arrived, Port ingress_port, Time time, const StandardSlots& s) {
+        now = time;
+        left = {};
+        std::fill_n(slots.data(), program.cleared_slots, 0);
+        ingress_length = length = arrived.length;
+        truncate = 0;
+        slots[s.ingress_port] = ingress_port.value() & low_mask(load::kPortBits);
+        slots[s.packet_length] = arrived.length;
+    }
+    void begin_ingress(Frame& of, const StandardSlots& s) {
+        frame = &of;
+        slots[s.ingress_time] = microseconds(now) & low_mask(48);
+        forget_requests();
+    }
+    // Return the egress port of a frame that is neither copied nor dropped.
+    [[nodiscard]] Port end_ingress(Frame& of, const StandardSlots& s) {
+        slots[s.instance_type] = 0;  // kNormal
+        of.set_priority(Priority(slots[s.priority]));
+        return Port(slots[s.egress_spec]);
+    }
+    void begin_egress(Frame& of, Port to, const StandardSlots& s) {
+        frame = &of;
+        port = to;
+        slots[s.egress_time] = microseconds(now) & low_mask(48);
+        slots[s.qid] = of.priority().value() & low_mask(5);
+        // v1model resets egress_spec: from here on, only egress can drop the frame.
+        slots[s.egress_port] = to.value() & low_mask(load::kPortBits);
+        slots[s.egress_spec] = 0;
+        slots[s.packet_length] = length & low_mask(32);
+        forget_requests();
+    }
     // Save the state in a frame that continues later, and restore it; the frame is then no longer pending.
     void save(Frame& pending) const;
     void load(Frame& pending);
@@ -64,6 +98,7 @@ struct FrameState {
     SwitchState* owner = nullptr;  // the switch that the frame is in
     std::vector<std::uint64_t> slots;
     Frame* frame = nullptr;
+    Port port;  // egress port of the frame
     Time now{};
     std::uint64_t ingress_length = 0;  // bytes at arrival, for counters and meters
     std::uint64_t length = 0;          // packet_length of v1model
@@ -73,6 +108,11 @@ struct FrameState {
     tables::Continuation member;  // action of the profile member chosen last
     frames::Budget left;
     std::vector<std::uint8_t> scratch, emitted;
+
+   private:
+    void forget_requests() {
+        if (requests.any) requests = {};
+    }
 };
 
 }  // namespace railyard::switching

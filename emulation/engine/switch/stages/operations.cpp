@@ -157,7 +157,10 @@ void Pipeline::operate(FrameState& state, const Instruction& i) {
             state.requests.resubmit = v[i.a];
             state.requests.any = true;
             return;
-        case Op::Recirculate: state.requests.recirculate = v[i.a]; return;
+        case Op::Recirculate:
+            state.requests.recirculate = v[i.a];
+            state.requests.any = true;
+            return;
         case Op::Digest:
             state.requests.digest = v[i.a];
             state.requests.any = true;

@@ -50,16 +50,21 @@ struct TranslatedProgram {
     }
 
     // Look up the table whose content is at `position`, by a key of one word; its hits must change no state.
-    static tables::LookupResult look_up_word(FrameState& t, std::size_t position, std::uint64_t key) {
-        return t.owner->contents[position]->lookup(key, t.slots.data());
+    static tables::Selection look_up_word(FrameState& t, std::size_t position, std::uint64_t key) {
+        return t.owner->contents[position]->select(key);
     }
-    static tables::LookupResult look_up(FrameState& t, std::size_t table, std::size_t position) {
-        return Pipeline::look_up(t, table, position);
+    static tables::Selection look_up_prefix(FrameState& t, std::size_t position, std::uint64_t key) {
+        return t.owner->contents[position]->select_prefix(key);
+    }
+    static tables::Selection look_up(FrameState& t, std::size_t table, std::size_t position) {
+        return tables::Selection(Pipeline::look_up(t, table, position));
     }
 
-    static bool lacks(Frame& frame, std::uint32_t parsed, std::uint32_t bytes) {
-        if (frame.stored - parsed >= bytes) [[likely]]
-            return false;
+    [[gnu::always_inline]] static bool lacks(Frame& frame, std::uint32_t parsed, std::uint32_t bytes) {
+        return frame.stored - parsed < bytes && lacks_joined(frame, parsed, bytes);
+    }
+    [[gnu::cold, gnu::noinline]] static bool lacks_joined(Frame& frame, std::uint32_t parsed,
+                                                          std::uint32_t bytes) {
         frame.join();
         return frame.length - parsed < bytes;
     }
@@ -75,6 +80,28 @@ struct TranslatedProgram {
         return Deparser::make_room(t, frame, bytes);
     }
     static const std::uint8_t* headers(const FrameState& t) { return t.scratch.data(); }
+    // Translation::pass of a program with its stages and its standard slots.
+    template <typename Stages>
+    static load::PassEnd run(FrameState& t, Frame& frame, Port ingress_port, Time now) {
+        constexpr StandardSlots s = Stages::kStandard;
+        t.begin(frame, ingress_port, now, s);
+        t.begin_ingress(frame, s);
+        Stages::parse(t, frame);
+        ASSERT(t.parsed <= frame.stored);
+        Stages::ingress(t);
+        if (t.requests.any || t.slots[s.mcast_grp] != 0) [[unlikely]]
+            return load::PassEnd::Ingress;
+        if (t.slots[s.egress_spec] == kDropPort) [[unlikely]]
+            return load::PassEnd::Dropped;
+        t.begin_egress(frame, t.end_ingress(frame, s), s);
+        Stages::egress(t);
+        if (t.requests.any) [[unlikely]]
+            return load::PassEnd::Egress;
+        if (t.slots[s.egress_spec] == kDropPort) [[unlikely]]
+            return load::PassEnd::Dropped;
+        Stages::deparse(t, frame);
+        return load::PassEnd::Left;
+    }
     // Copy a header from the parsed bytes, or zero it. base: 1 + its offset in the parsed bytes; 0: not
     // parsed.
     template <unsigned kBytes>
