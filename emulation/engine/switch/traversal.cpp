@@ -41,26 +41,14 @@ void Traversal::run_to(Part last, Frame& frame, Port ingress_port) {
     if (last >= Part::Deparse) Deparser(state_).deparse(frame);
 }
 
-void Traversal::run(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out, bool defer) {
-    ASSERT(waiting_.empty() && !frame->pending);
-    const std::size_t first = out.size();
-    try {
-        first_pass(std::move(frame), ingress_port, now, out, defer);
-        if (!waiting_.empty()) finish_waiting(out, defer);
-        if (defer) divide_budget(out, first);
-    } catch (...) {
-        waiting_.clear();
-        throw;
-    }
-}
-
 inline void Traversal::leave(FrameHandle&& frame, Outputs& out) {
     ASSERT(frame->stored <= frame->length);
     if (state_.truncate != 0) frame->truncate(state_.truncate);
     out.push_back({state_.port, std::move(frame)});
 }
 
-void Traversal::first_pass(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out, bool defer) {
+inline void Traversal::first_pass(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out,
+                                  bool defer) {
     const load::Translation& translation = state_.program.translation;
     if (defer || translation.pass == nullptr) {
         state_.begin(*frame, ingress_port, now, state_.program.standard);
@@ -71,6 +59,19 @@ void Traversal::first_pass(FrameHandle&& frame, Port ingress_port, Time now, Out
         case load::PassEnd::Dropped: return;
         case load::PassEnd::Ingress: return after_ingress(std::move(frame), out, false);
         case load::PassEnd::Egress: return after_egress(std::move(frame), out, false);
+    }
+}
+
+void Traversal::run(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out, bool defer) {
+    ASSERT(waiting_.empty() && !frame->pending);
+    const std::size_t first = out.size();
+    try {
+        first_pass(std::move(frame), ingress_port, now, out, defer);
+        if (!waiting_.empty()) finish_waiting(out, defer);
+        if (defer) divide_budget(out, first);
+    } catch (...) {
+        waiting_.clear();
+        throw;
     }
 }
 

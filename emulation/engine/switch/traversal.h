@@ -64,7 +64,8 @@ class Traversal {
 
     void finish_waiting(Outputs& out, bool defer);
     void divide_budget(Outputs& out, std::size_t first) const;
-    void first_pass(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out, bool defer);
+    [[gnu::always_inline]] void first_pass(FrameHandle&& frame, Port ingress_port, Time now, Outputs& out,
+                                           bool defer);
     void ingress_pass(FrameHandle&& frame, Outputs& out, bool defer);
     void after_ingress(FrameHandle&& frame, Outputs& out, bool defer);
     void egress_pass(FrameHandle&& frame, Port port, const QueueRecord& queue, Outputs& out, bool defer);

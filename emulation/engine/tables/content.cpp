@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace railyard::tables {
@@ -176,11 +178,11 @@ void PackedRows::pack(const std::vector<EntryIndex>& entries, const TableContent
         at += length;
     }
     rows_.assign(std::size_t{stride_} << bits, 0);
-    for (std::size_t row = 0; row < rows_.size(); row += stride_) rows_[row] = kFree;
+    for (std::size_t row = 0; row < rows_.size(); row += stride_) rows_[row + 1] = kFree;
     for (const EntryIndex entry : entries) {
         const std::uint64_t key = key_of(entry);
         std::uint64_t* const row = rows_.data() + position(key);
-        ASSERT(row[0] == kFree);  // keys have distinct rows
+        ASSERT(row[1] == kFree);  // keys have distinct rows
         const std::uint64_t* const from = content.row_of(entry);
         row[0] = static_cast<std::uint64_t>(entry.at()) << 32 | from[0];
         row[1] = key;
@@ -210,10 +212,14 @@ void TableContent::pack() {
 
 bool TableContent::same_entries(const TableContent& other) const {
     const auto parts = [](const TableContent& c) {
-        return std::tie(c.layout, c.rows, c.live, c.direct, c.default_action, c.default_parameters,
-                        c.default_then, c.exact, c.levels, c.tcam, c.extras);
+        return std::tie(c.layout, c.rows, c.live, c.default_action, c.default_parameters, c.default_then,
+                        c.exact, c.levels, c.tcam, c.extras);
     };
-    return parts(*this) == parts(other);
+    // The comparison of `direct` as bytes is several times as fast as that of its elements.
+    static_assert(std::has_unique_object_representations_v<EntryIndex>);
+    return parts(*this) == parts(other) && direct.size() == other.direct.size() &&
+           (direct.empty() ||
+            std::memcmp(direct.data(), other.direct.data(), direct.size() * sizeof(EntryIndex)) == 0);
 }
 
 // Return a hash of the entry count, the rows and the default entry; same_entries() compares the rest.

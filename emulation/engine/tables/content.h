@@ -65,7 +65,8 @@ class PackedRows {
     struct Run {
         std::uint32_t rotation, mask;
     };
-    // Words of a row: entry index << 32 | index in TableLayout::then; key; parameters. kFree: empty row.
+    // Words of a row: entry index << 32 | index in TableLayout::then; key; parameters. kFree: key of an empty
+    // row.
     static constexpr std::size_t kParametersAt = 2;
     static constexpr std::uint64_t kFree = ~std::uint64_t{0};
 
@@ -77,9 +78,7 @@ class PackedRows {
     [[nodiscard]] const std::uint64_t* find(std::uint64_t key) const {
         ASSERT(used());
         const std::uint64_t* const row = rows_.data() + position(key);
-        if (row[1] != key || row[0] == kFree) [[unlikely]]
-            return nullptr;
-        return row;
+        return row[1] == key ? row : nullptr;
     }
 
    private:
@@ -135,7 +134,7 @@ struct alignas(64) TableContent {
     [[nodiscard]] LookupResult lookup(
         const std::uint64_t* slots) const;  // defined below, so that the interpreter inlines it
     // Look up an exact key of less than 64 bits, of all limbs one after the other.
-    [[nodiscard]] Selection select(std::uint64_t key) const {
+    [[nodiscard, gnu::always_inline]] Selection select(std::uint64_t key) const {
         if (!packed.used()) [[unlikely]]
             return search_word(key);
         const std::uint64_t* const row = packed.find(key);
@@ -143,7 +142,7 @@ struct alignas(64) TableContent {
         return {row + PackedRows::kParametersAt, static_cast<std::uint32_t>(row[0]), true};
     }
     // Look up the longest prefix of a key of up to 64 bits.
-    [[nodiscard]] Selection select_prefix(std::uint64_t key) const {
+    [[nodiscard, gnu::always_inline]] Selection select_prefix(std::uint64_t key) const {
         if (!prefixes.used()) [[unlikely]]
             return search_word(key);
         const EntryIndex entry = prefixes.find(key);

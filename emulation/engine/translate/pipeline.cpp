@@ -8,20 +8,10 @@
 
 namespace railyard::translate {
 
-namespace {
-
-// Return true if an instruction accesses slots beyond those named in its fields, such as further limbs.
-bool touches_more(const Instruction& i) {
-    const bool of_header = (i.op == Op::AddHeader || i.op == Op::RemoveHeader) && i.n == 0;
-    return !of_one_limb(i.op) && !jumps(i.op) && i.op < Op::Count && i.op != Op::MarkToDrop && !of_header;
-}
-
-}  // namespace
-
 std::string Translator::slot(std::size_t slot) const {
-    const std::size_t temporary = slot - p_.first_temporary;
-    if (temporary < local_.size() && local_[temporary]) return "x" + std::to_string(temporary);
-    return "v[" + std::to_string(slot) + "]";
+    if (!local_[slot]) return "v[" + std::to_string(slot) + "]";
+    return slot < p_.first_temporary ? "m" + std::to_string(slot)
+                                     : "x" + std::to_string(slot - p_.first_temporary);
 }
 
 std::string Translator::value(Slot of) const { return p_.constants[of] ? number(p_.image[of]) : slot(of); }
@@ -59,47 +49,53 @@ void Translator::visit(Place from, Place first, Place end, std::set<Place>& plac
     }
 }
 
-// Keep temporaries as slots if an instruction without its own translation may access them.
-void Translator::find_shared(const std::set<Place>& places) {
-    const auto share = [this](std::size_t from, std::size_t count) {
-        for (std::size_t at = from; at < from + count; ++at)
-            if (at >= p_.first_temporary && at - p_.first_temporary < local_.size())
-                local_[at - p_.first_temporary] = false;
-    };
-    for (const Place place : places) {
-        const Instruction& i = p_.code[place];
-        if (!touches_more(i)) continue;
-        const std::size_t most = std::max<std::size_t>({1, i.n, i.b <= kMaxKeyLimbs ? i.b : 1u});
-        for (const std::size_t at : {std::size_t{i.dst}, std::size_t{i.a}, std::size_t{i.b}})
-            share(at > 0 ? at - 1 : 0, most + 1);
-        if (i.mask < kNoSlot) share(i.mask, most);
+// Return all code that runs from `start` on, with the actions of its tables.
+std::set<Place> Translator::reachable(Place start) const {
+    std::set<Place> places, targets;
+    const auto size = static_cast<Place>(p_.code.size());
+    visit(start, 0, size, places, targets);
+    for (const Place place : std::set<Place>(places)) {
+        if (p_.code[place].op != Op::Apply) continue;
+        for (const Index<Action> action : p_.tables[Index<TableSpec>(p_.code[place].a)].actions)
+            if (const Place code = p_.actions[action].code; code != kNowhere)
+                visit(code, 0, size, places, targets);
     }
+    return places;
+}
+
+// Return the slots that a pipeline keeps in local variables: temporaries, parameters of actions, and metadata
+// of this pipeline alone. The switch and the other parts of the program do not access them.
+std::vector<bool> Translator::locals(Place start) const {
+    const std::set<Place> own = reachable(start);
+    std::vector<Place> starts = {start == p_.ingress ? p_.egress : p_.ingress, p_.deparser_code};
+    for (const ParserState& state : p_.states)
+        for (const ParserOp& op : state.ops) starts.push_back(op.code);
+    for (const load::Checksum& checksum : p_.checksums) starts.push_back(checksum.condition);
+    Uses used(p_), shared(p_), elsewhere(p_);
+    used.add_code(own);
+    shared.add_shared(own);
+    shared.add_lists();
+    for (const Place other : starts)
+        if (other != kNowhere) elsewhere.add_code(reachable(other));
+    for (const Header& h : p_.headers)
+        if (h.name == "standard_metadata") elsewhere.add(h.first, h.slots);
+    std::vector<bool> local(p_.image.size(), false);
+    const std::size_t end = p_.first_temporary + std::size_t{kTemporaries};
+    for (std::size_t slot = 0; slot < end; ++slot) {
+        const bool metadata = slot < p_.metadata_slots && !elsewhere.contains(slot);
+        // Temporaries and parameters have no value before the pipeline writes them.
+        local[slot] = (metadata || slot >= p_.cleared_slots) && used.contains(slot) && !shared.contains(slot);
+    }
+    return local;
 }
 
 std::string Translator::pipeline(Place start) {
-    std::set<Place> places, targets{start};
-    const auto size = static_cast<Place>(p_.code.size());
-    visit(start, 0, size, places, targets);
-    local_.assign(kTemporaries, true);
-    find_shared(places);
-    std::set<std::size_t> used;
-    for (const Action& a : p_.actions) {
-        std::set<Place> own, inner;
-        if (a.code != kNowhere) visit(a.code, 0, size, own, inner);
-        find_shared(own);
-        places.insert(own.begin(), own.end());
-    }
-    for (const Place place : places) {
-        const Instruction& i = p_.code[place];
-        for (const Slot s : {i.dst, i.a, i.b})
-            if (s >= p_.first_temporary && s < p_.first_temporary + kTemporaries)
-                used.insert(s - p_.first_temporary);
-    }
+    local_ = locals(start);
     std::string out = "        std::uint64_t* const v = slots(t);\n";
-    for (const std::size_t temporary : used)
-        if (local_[temporary]) out += "        std::uint64_t x" + std::to_string(temporary) + " = 0;\n";
-    places.clear();
-    visit(start, 0, size, places, targets);
+    for (std::size_t at = 0; at < local_.size(); ++at)
+        if (local_[at]) out += "        std::uint64_t " + slot(at) + " = 0;\n";
+    std::set<Place> places, targets{start};
+    visit(start, 0, static_cast<Place>(p_.code.size()), places, targets);
     if (*places.begin() != start) out += "        goto L" + std::to_string(start) + ";\n";
     run(places, targets, "L", "", out);
     return out;
@@ -189,25 +185,18 @@ void Translator::action(const Action& action, const std::string& prefix, std::st
 }
 
 void Translator::apply(const TableSpec& spec, std::size_t table, std::string& out) {
-    const bool instrumented = bool(spec.profile) || spec.counted || spec.ageing || bool(spec.meter);
     std::string key;
-    unsigned bits = 0;
-    bool exact = !spec.keys.empty();
     for (const Key& k : spec.keys) {
-        exact = exact && k.kind == MatchKind::Exact && k.bits < 64;
-        bits += k.bits;
         const std::string limb =
             "(" + slot(k.slot) + " & " + number(k.mask.empty() ? low_mask(k.bits) : k.mask[0]) + ")";
         key = key.empty() ? limb : "(" + key + " << " + std::to_string(k.bits) + " | " + limb + ")";
     }
     const std::string position = std::to_string(spec.position);
-    const bool by_word = exact && bits < 64 && !instrumented;
-    const bool by_prefix =
-        spec.keys.size() == 1 && spec.keys[0].kind == MatchKind::Lpm && bits <= 64 && !instrumented;
+    const WordKey word(spec);
     out += "    {  // table " + spec.name + "\n        const tables::Selection result = " +
-           (by_word     ? "look_up_word(t, " + position + ", " + key
-            : by_prefix ? "look_up_prefix(t, " + position + ", " + key
-                        : "look_up(t, " + std::to_string(table) + ", " + position) +
+           (word.exact    ? "look_up_word(t, " + position + ", " + key
+            : word.prefix ? "look_up_prefix(t, " + position + ", " + key
+                          : "look_up(t, " + std::to_string(table) + ", " + position) +
            ");\n";
     out += "        switch (result.action) {\n";
     for (std::size_t k = 0; k < spec.actions.size(); ++k) {

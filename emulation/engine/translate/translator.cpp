@@ -91,7 +91,10 @@ std::string Translator::parser() const {
         for (const ParserOp& op : state.ops) extract(p_.headers[op.header], out);
         transition(state, out);
     }
-    return out + "    Done:\n        end_parse(t, parsed, states, error);\n";
+    out += "    Done:\n        end_parse(t, parsed, states);\n";
+    if (uses_.contains(p_.standard.parser_error))
+        out += "        " + v(p_.standard.parser_error) + " = error & " + number(low_mask(32)) + ";\n";
+    return out;
 }
 
 // Append statements that write changed fields into the header at `to`.
@@ -177,7 +180,8 @@ std::string Translator::file(std::uint64_t fingerprint) {
             {"egress_time", s.egress_time},     {"qid", s.qid}};
         out += "    static constexpr StandardSlots kStandard = [] {\n        StandardSlots s;\n";
         for (const auto& [field, slot] : slots)
-            out += std::string("        s.") + field + " = " + std::to_string(slot) + ";\n";
+            if (uses_.contains(slot) || slot == s.egress_spec || slot == s.mcast_grp || slot == s.priority)
+                out += std::string("        s.") + field + " = " + std::to_string(slot) + ";\n";
         out +=
             "        return s;\n    }();\n"
             "    static load::PassEnd pass(FrameState& t, Frame& frame, Port ingress_port, Time now) {\n"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "load/program/program.h"
+#include "translate/uses.h"
 
 namespace railyard::translate {
 
@@ -20,7 +21,7 @@ using load::jumps, load::kMaxKeyLimbs, load::kNoSlot, load::kNowhere, load::kTem
 
 class Translator {
    public:
-    explicit Translator(const Program& program) : p_(program) {}
+    explicit Translator(const Program& program) : p_(program), uses_(Uses::all(program)) {}
 
     // Return the text of a C++ file that registers the translation under `fingerprint`.
     std::string file(std::uint64_t fingerprint);
@@ -36,7 +37,8 @@ class Translator {
     // pipeline.cpp
     std::string pipeline(Place start);
     void visit(Place from, Place first, Place end, std::set<Place>& places, std::set<Place>& targets) const;
-    void find_shared(const std::set<Place>& places);
+    [[nodiscard]] std::set<Place> reachable(Place start) const;
+    [[nodiscard]] std::vector<bool> locals(Place start) const;
     void run(const std::set<Place>& places, const std::set<Place>& targets, const std::string& prefix,
              const std::string& after, std::string& out);
     void instruction(Place place, const std::string& prefix, const std::string& after, std::string& out);
@@ -47,7 +49,8 @@ class Translator {
     [[nodiscard]] std::string slot(std::size_t slot) const;
 
     const Program& p_;
-    std::vector<bool> local_;  // by temporary: true for a local variable, false for a slot
+    Uses uses_;                // slots that the program accesses
+    std::vector<bool> local_;  // by slot: true for a local variable of the pipeline's function
 };
 
 }  // namespace railyard::translate

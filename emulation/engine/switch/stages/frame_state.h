@@ -29,37 +29,37 @@ struct FrameState {
     explicit FrameState(std::shared_ptr<const Program> of);
     FrameState(const FrameState&) = delete;
 
-    // Steps before and between the stages. `s`: Program::standard, which a translated program knows as
-    // constants.
+    // Steps before and between the stages. `s`: Program::standard. A translated program knows it as
+    // constants, with kNoSlot for a field that it never uses.
     void begin(const Frame& arrived, Port ingress_port, Time time, const StandardSlots& s) {
         now = time;
         left = {};
         std::fill_n(slots.data(), program.cleared_slots, 0);
         ingress_length = length = arrived.length;
         truncate = 0;
-        slots[s.ingress_port] = ingress_port.value() & low_mask(load::kPortBits);
-        slots[s.packet_length] = arrived.length;
+        set(s.ingress_port, ingress_port.value() & low_mask(load::kPortBits));
+        set(s.packet_length, arrived.length);
     }
     void begin_ingress(Frame& of, const StandardSlots& s) {
         frame = &of;
-        slots[s.ingress_time] = microseconds(now) & low_mask(48);
+        set(s.ingress_time, microseconds(now) & low_mask(48));
         forget_requests();
     }
     // Return the egress port of a frame that is neither copied nor dropped.
     [[nodiscard]] Port end_ingress(Frame& of, const StandardSlots& s) {
-        slots[s.instance_type] = 0;  // kNormal
+        set(s.instance_type, 0);  // kNormal
         of.set_priority(Priority(slots[s.priority]));
         return Port(slots[s.egress_spec]);
     }
     void begin_egress(Frame& of, Port to, const StandardSlots& s) {
         frame = &of;
         port = to;
-        slots[s.egress_time] = microseconds(now) & low_mask(48);
-        slots[s.qid] = of.priority().value() & low_mask(5);
+        set(s.egress_time, microseconds(now) & low_mask(48));
+        set(s.qid, of.priority().value() & low_mask(5));
         // v1model resets egress_spec: from here on, only egress can drop the frame.
-        slots[s.egress_port] = to.value() & low_mask(load::kPortBits);
+        set(s.egress_port, to.value() & low_mask(load::kPortBits));
         slots[s.egress_spec] = 0;
-        slots[s.packet_length] = length & low_mask(32);
+        set(s.packet_length, length & low_mask(32));
         forget_requests();
     }
     // Save the state in a frame that continues later, and restore it; the frame is then no longer pending.
@@ -110,6 +110,9 @@ struct FrameState {
     std::vector<std::uint8_t> scratch, emitted;
 
    private:
+    void set(Slot slot, std::uint64_t value) {
+        if (slot != kNoSlot) slots[slot] = value;
+    }
     void forget_requests() {
         if (requests.any) requests = {};
     }

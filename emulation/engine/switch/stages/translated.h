@@ -50,10 +50,12 @@ struct TranslatedProgram {
     }
 
     // Look up the table whose content is at `position`, by a key of one word; its hits must change no state.
-    static tables::Selection look_up_word(FrameState& t, std::size_t position, std::uint64_t key) {
+    [[gnu::always_inline]] static tables::Selection look_up_word(FrameState& t, std::size_t position,
+                                                                 std::uint64_t key) {
         return t.owner->contents[position]->select(key);
     }
-    static tables::Selection look_up_prefix(FrameState& t, std::size_t position, std::uint64_t key) {
+    [[gnu::always_inline]] static tables::Selection look_up_prefix(FrameState& t, std::size_t position,
+                                                                   std::uint64_t key) {
         return t.owner->contents[position]->select_prefix(key);
     }
     static tables::Selection look_up(FrameState& t, std::size_t table, std::size_t position) {
@@ -68,10 +70,9 @@ struct TranslatedProgram {
         frame.join();
         return frame.length - parsed < bytes;
     }
-    static void end_parse(FrameState& t, std::uint32_t parsed, unsigned states, std::uint64_t error) {
+    static void end_parse(FrameState& t, std::uint32_t parsed, unsigned states) {
         t.parsed = parsed;
         t.use_rounds(states);
-        t.slots[t.program.standard.parser_error] = error & low_mask(32);
     }
 
     static std::uint32_t parsed(const FrameState& t) { return t.parsed; }

@@ -64,6 +64,7 @@ class OneTable {
     // Return the parameter of the entry that matches these slots of the key; nothing on a miss.
     std::optional<std::uint64_t> find(const Limbs& slots) const {
         const tables::LookupResult result = content->lookup(slots.data());
+        compare_by_word(result, slots);
         if (!result.entry) return std::nullopt;
         return *result.parameters;
     }
@@ -74,6 +75,22 @@ class OneTable {
     std::unique_ptr<tables::Table> table;
 
    private:
+    // The look-up of translated programs, by a key of one word, agrees with that of the interpreter.
+    void compare_by_word(const tables::LookupResult& result, const Limbs& slots) const {
+        using Shape = tables::TableLayout::Shape;
+        std::uint64_t key = 0;
+        for (const tables::TableLayout::KeyLimb& limb : layout->key)
+            key = (limb.bits < 64 ? key << limb.bits : 0) | (slots[limb.slot] & limb.mask);
+        const bool exact =
+            (layout->shape == Shape::Exact || layout->shape == Shape::Direct) && layout->key_bits < 64;
+        const bool prefix = layout->shape == Shape::Lpm && layout->key.size() == 1;
+        if (!exact && !prefix) return;
+        const tables::Selection selection = exact ? content->select(key) : content->select_prefix(key);
+        EXPECT_EQ(selection.hit, static_cast<bool>(result.entry));
+        EXPECT_EQ(selection.action, result.then->number);
+        if (selection.hit) EXPECT_EQ(*selection.parameters, *result.parameters);
+    }
+
     Actions& actions_;
 };
 

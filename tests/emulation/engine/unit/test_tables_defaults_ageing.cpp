@@ -72,6 +72,25 @@ TEST(SharedContents, TellsContentsApartThatDifferInTheirDefault) {
     EXPECT_NE(a.content, content);
 }
 
+TEST(SharedContents, PacksAContentThatHasChangedBack) {
+    Actions actions;
+    OneTable a(actions, {{"key", MatchKind::Exact, 8, 0, {}}});
+    a.make();
+    auto content = std::make_shared<TableContent>(*a.layout);
+    Table other(*a.layout, content, nullptr);
+    static_cast<void>(other.insert(a.entry({{{1}, {}, 0}}, 1)));
+    static_cast<void>(a.table->insert(a.entry({{{1}, {}, 0}}, 1)));
+    SharedContents contents;
+    a.table->share(contents);
+    EXPECT_TRUE(a.content->packed.used());
+    for (const std::uint64_t parameter : {2, 1})
+        static_cast<void>(a.table->modify(a.entry({{{1}, {}, 0}}, parameter)));
+    EXPECT_FALSE(a.content->packed.used());
+    other.share(contents);
+    EXPECT_EQ(a.content, content);
+    EXPECT_TRUE(content->packed.used());
+}
+
 struct Ageing : testing::Test {
     Actions actions;
     OneTable one{actions, {{"key", MatchKind::Exact, 8, 0, {}}}};
