@@ -107,7 +107,7 @@ struct LookupResult {
     EntryIndex entry;  // none on a miss
 };
 
-// The same in the form that translated programs read: it fits in two registers.
+// Result of a lookup in the form that translated programs read: it fits in two registers.
 struct Selection {
     const std::uint64_t* parameters;
     std::uint32_t action;  // index in TableSpec::actions; their count for none

@@ -121,8 +121,8 @@ std::string Translator::deparser() const {
                                     [this](Index<Header> h) { return p_.headers[h].variable; });
     if (!plain || !p_.checksums.empty() || p_.deparser_code != kNowhere) return {};
     std::string out =
-        "        const std::uint64_t* const v = slots(t);\n        unsigned bytes = 0;\n        bool "
-        "in_place = true;\n";
+        "        const std::uint64_t* const v = slots(t);\n"
+        "        unsigned bytes = 0;\n        bool in_place = true;\n";
     for (const Index<Header> number : p_.deparser) {
         const Header& h = p_.headers[number];
         out += "        if (" + v(h.valid) + " != 0) {  // " + h.name +

@@ -9,7 +9,7 @@
 
 namespace railyard::translate {
 
-// Return true if a translated program looks up a table by a key of one word, which it builds itself.
+// Tells whether a translated program looks up a table by a key of one word, which it builds itself.
 struct WordKey {
     explicit WordKey(const load::TableSpec& spec);
 
