@@ -166,13 +166,13 @@ std::vector<Bytes> Network::delivered_bins() const {
     return total;
 }
 
-void Network::dispatch(Partition& p, const Event& event) {
-    switch (event.kind) {
-        case EventKind::Wake: return queues_.on_wake(p, event.of<Channel>(), event.time);
-        case EventKind::Arrive: return queues_.on_arrival(p, event.of<Channel>());
-        case EventKind::Timer: return hosts_.on_timer(p, event.of<Host>());
-        case EventKind::Alarm: return alarms_.ring(event.of<Alarm>());
-        case EventKind::Age: return ageing_.age(event.of<Switch>());
+void Network::dispatch_rare(Partition& p, EventKind kind, std::size_t index) {
+    switch (kind) {
+        case EventKind::Wake:
+        case EventKind::Arrive: break;
+        case EventKind::Timer: return hosts_.on_timer(p, Index<Host>(index));
+        case EventKind::Alarm: return alarms_.ring(Index<Alarm>(index));
+        case EventKind::Age: return ageing_.age(Index<Switch>(index));
     }
 }
 

@@ -108,7 +108,13 @@ class Network : public switching::SwitchSet {
     Partition& acted_on(Index<Switch> switch_index);
     Partition& sender_of(const Channel& c);
     void set_channel(Index<Channel> index, bool up);
-    void dispatch(Partition& p, const Event& event);
+    void dispatch(Partition& p, const Event& event) {
+        if (event.kind == EventKind::Arrive) queues_.on_arrival(p, event.of<Channel>());
+        else if (event.kind == EventKind::Wake) queues_.on_wake(p, event.of<Channel>(), event.time);
+        else dispatch_rare(p, event.kind, event.index);
+    }
+    // Run an event of another kind than Arrive and Wake.
+    void dispatch_rare(Partition& p, EventKind kind, std::size_t index);
 
     // run.cpp
     RunEnd run_alone(Time until, std::uint64_t events);

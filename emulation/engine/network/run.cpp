@@ -39,11 +39,13 @@ RunEnd Network::run_alone(Time until, std::uint64_t events) {
     Partition& p = timeline_.first();
     for (;; --events) {
         if (!control_.empty()) return RunEnd::Control;
-        // Frames wait for credits, and no frame moves that could return credits.
-        if (p.network_events == 0 && p.waiting_frames > 0 && storms_.empty()) return RunEnd::Deadlock;
-        if (p.events.size() == ageing_.events() &&
-            (ageing_.events() == 0 || until >= kForever || p.events.next_time() > until))
-            return RunEnd::Idle;
+        if (p.network_events == 0) [[unlikely]] {
+            // Frames wait for credits, and no frame moves that could return credits.
+            if (p.waiting_frames > 0 && storms_.empty()) return RunEnd::Deadlock;
+            if (p.events.size() == ageing_.events() &&
+                (ageing_.events() == 0 || until >= kForever || p.events.next_time() > until))
+                return RunEnd::Idle;
+        }
         if (p.events.next_time() > until) {
             timeline_.advance(std::max(now(), until));
             return RunEnd::Until;

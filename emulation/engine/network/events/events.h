@@ -5,8 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,6 +40,8 @@ class EventQueue {
     static constexpr int kNumberShift = 24;
     static constexpr std::uint64_t kNumbers = std::uint64_t{1} << (64 - kNumberShift);  // 0 is not used
 
+    EventQueue();
+    EventQueue(const EventQueue&) = delete;
     [[nodiscard]] std::size_t size() const { return count() + listed_ + far_.size(); }
 
     Time next_time() { return time_of(next()); }
@@ -49,27 +49,28 @@ class EventQueue {
     Cell next() {
         ASSERT(size() > 0);
         if (count() == 0) begin_day();
-        return today_[first_];
+        return *next_;
     }
     Event pop() {
         const Cell cell = next();
-        ASSERT(first_ == 0 || today_[first_ - 1] < cell);  // no two events have the same time and number
-        ++first_;
-        while (count() < kAhead && listed_ + far_.size() > 0) begin_day();
+        ASSERT(next_ == today_.data() || next_[-1] < cell);  // no two events have the same time and number
+        ++next_;
+        if (count() < kAhead) [[unlikely]]
+            look_further();
         return {time_of(cell), static_cast<std::uint64_t>(cell) >> kNumberShift, kind_of(cell),
                 index_of(cell)};
     }
     static constexpr std::size_t kAhead = 12;
     // Return the next kAhead events in their order, for prefetching; null if fewer are sorted yet. Earlier
     // events may still be inserted.
-    [[nodiscard]] const Cell* coming() const { return count() < kAhead ? nullptr : &today_[first_]; }
+    [[nodiscard]] const Cell* coming() const { return count() < kAhead ? nullptr : next_; }
     static EventKind kind_of(Cell cell) { return static_cast<EventKind>(static_cast<unsigned>(cell) & 7); }
     static std::size_t index_of(Cell cell) {
         return static_cast<std::size_t>(static_cast<std::uint64_t>(cell) >> 3 & (kIndices - 1));
     }
     void push(Time time, std::uint64_t number, EventKind kind, std::size_t index) {
-        if (index >= kIndices)
-            throw std::length_error("more than " + std::to_string(kIndices) + " links, hosts or alarms");
+        if (index >= kIndices) [[unlikely]]
+            refuse_index();
         ASSERT(time >= Time() && kind <= EventKind::Age);
         ASSERT(number > 0 && number < kNumbers);
         put(static_cast<Cell>(time.value()) << 64 | number << kNumberShift |
@@ -77,7 +78,7 @@ class EventQueue {
     }
     void put(Cell cell) {
         const std::uint64_t day = day_of(cell);
-        if (day - day_ < days_.size()) [[likely]]
+        if (day - day_ <= last_place_) [[likely]]
             list(day, cell);
         else put_outside(day, cell);
     }
@@ -96,9 +97,11 @@ class EventQueue {
     // Most moves of events in `today_` by insertions before the calendar gets shorter days.
     static constexpr std::size_t kMostDisplaced = 1 << 17;
 
-    // Node of a day's list of events; `next` is the index of the next node, 0: none.
+    // Node of the ring of a day's events, or of the free list; `next` is the index of the next node. The ring
+    // is in the order of insertion; after the last part follows the first.
     struct alignas(64) Part {  // a cache line
-        std::array<Cell, 3> cells;
+        static constexpr std::uint32_t kCells = 3;
+        std::array<Cell, kCells> cells;
         std::uint32_t count = 0, next = 0;
     };
 
@@ -106,48 +109,53 @@ class EventQueue {
     [[nodiscard]] std::uint64_t day_of(Cell cell) const {
         return static_cast<std::uint64_t>(cell >> 64) >> shift_;
     }
-    [[nodiscard]] std::size_t count() const { return today_.size() - first_; }
+    [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(end_ - next_); }
 
     void list(std::uint64_t day, Cell cell) {
         ASSERT(day >= day_ && day - day_ < days_.size());
-        const std::size_t at = day & (days_.size() - 1);
-        std::uint32_t part = days_[at];
-        ASSERT(part < parts_.size() && (part == 0 || parts_[part].count > 0));
-        if (part == 0 || parts_[part].count == parts_[part].cells.size()) {
-            if (free_ == 0) [[unlikely]]
-                add_part();
-            const std::uint32_t before = part;
-            part = free_;
-            free_ = parts_[part].next;
-            parts_[part].count = 0;
-            parts_[part].next = before;
-            days_[at] = part;
-            used_[at / 64] |= std::uint64_t{1} << at % 64;
-        }
-        parts_[part].cells[parts_[part].count++] = cell;
+        const std::size_t at = day & last_place_;
+        Part& part = parts_[days_[at]];
+        ASSERT(part.count > 0 && part.count <= Part::kCells);
         ++listed_;
+        if (part.count == Part::kCells) return add_part(at, cell);
+        part.cells[part.count++] = cell;
     }
-    void add_part();
+    // Append a part with an event to the ring of a day.
+    void add_part(std::size_t at, Cell cell);
+    // Append the events of a day to `to` in the order of insertion, which is often sorted. The day must have
+    // events.
+    void empty_day(std::size_t at, std::vector<Cell>& to);
     // Put an event of a day that has begun, or beyond the calendar.
     void put_outside(std::uint64_t day, Cell cell);
     // Return the first day from `day_` on that has events; the calendar must not be empty.
     [[nodiscard]] std::uint64_t next_day() const;
     // Move the events of the next day to `today_`; an event must be pending outside of `today_`.
     void begin_day();
+    // Begin days until the next kAhead events are sorted.
+    [[gnu::noinline]] void look_further();
+    // Set next_ to the event of `today_` at a position, and end_, since `today_` has changed.
+    void point(std::size_t first) {
+        next_ = today_.data() + first;
+        end_ = today_.data() + today_.size();
+    }
+    // Return the number of events before next_.
+    [[nodiscard]] std::ptrdiff_t past() const { return next_ - today_.data(); }
+    [[noreturn, gnu::cold]] static void refuse_index();
     void adapt();
     void rebuild(unsigned shift, std::size_t days);
 
-    std::vector<Cell> today_;  // sorted, from first_ on
-    std::size_t first_ = 0;
-    std::uint64_t day_ = 0;  // first day that has not begun
-    unsigned shift_ = 10;    // a day has 2^shift_ ps
-    std::vector<std::uint32_t> days_ =
-        std::vector<std::uint32_t>(kLeastDays);  // newest part of each day; 0: none
+    std::vector<Cell> today_;  // the events from next_ to end_, its end, are pending and sorted
+    const Cell *next_ = nullptr, *end_ = nullptr;
+    std::uint64_t day_ = 0;                      // first day that has not begun
+    unsigned shift_ = 10;                        // a day has 2^shift_ ps
+    std::uint64_t last_place_ = kLeastDays - 1;  // days_.size() - 1
+    // Last part of each day's ring; 0: no events.
+    std::vector<std::uint32_t> days_ = std::vector<std::uint32_t>(kLeastDays);
     std::vector<std::uint64_t> used_ = std::vector<std::uint64_t>(kLeastDays / 64);  // bit: day has events
-    std::vector<Part> parts_ = std::vector<Part>(1);                                 // index 0 is unused
-    std::uint32_t free_ = 0;  // first part of the free list; 0: none
-    std::size_t listed_ = 0;  // events in days_
-    std::vector<Cell> far_;   // heap of events beyond the calendar
+    std::vector<Part> parts_;  // the part at index 0 is full and in no ring
+    std::uint32_t free_ = 0;   // first part of the free list; 0: none
+    std::size_t listed_ = 0;   // events in days_
+    std::vector<Cell> far_;    // heap of events beyond the calendar
     // Counts since the last adapt(): days begun, their events, events of days with more than one time, events
     // put into the heap, and events moved by insertions into `today_`.
     std::size_t begun_ = 0, moved_ = 0, mixed_ = 0, went_far_ = 0, displaced_ = 0;

@@ -122,6 +122,8 @@ struct alignas(64) Partition {
         return number < first_number ? number : merged_numbers[number - first_number];
     }
 
+    // Keep an event for the time after the window.
+    [[gnu::noinline]] void put_later(Time time, std::uint64_t number, EventKind kind, std::size_t at);
     // Defer a call to the outside until the merge, if this thread runs a window; return false if it does not.
     static bool defer(std::function<void()> call);
 

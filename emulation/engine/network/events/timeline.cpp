@@ -6,6 +6,10 @@
 
 namespace railyard::network {
 
+void Partition::put_later(Time time, std::uint64_t number, EventKind kind, std::size_t at) {
+    later.push_back({time, number, kind, at});
+}
+
 Timeline::Timeline(FramePool& pool, switching::ProgramShares& shares) { add_partition(pool, shares); }
 
 void Timeline::add_partition(FramePool& pool, switching::ProgramShares& shares) {

@@ -82,8 +82,8 @@ void Timeline::push(Partition& p, Time time, EventKind kind, Index<T> index) {
     if (kind == EventKind::Wake || kind == EventKind::Arrive) ++p.network_events;
     const std::uint64_t number = (*p.numbers)++;
     if (time >= p.end) [[unlikely]]
-        p.later.push_back({time, number, kind, index.at()});
-    else p.events.push(time, number, kind, index.at());
+        return p.put_later(time, number, kind, index.at());
+    p.events.push(time, number, kind, index.at());
 }
 
 template <typename T>
