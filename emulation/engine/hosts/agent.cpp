@@ -163,30 +163,22 @@ void Agent::prefetch(const Frame& frame, unsigned stage) const {
     const Preview next = preview(frame.data());
     const Peer* const peer = by_address_.find(next.scna);
     if (peer == nullptr) return;
-    if (stage == 0) {
-        fetch(peer);
-        fetch(reinterpret_cast<const char*>(peer) + 64);
-    } else if (stage == 1 && !peer->receivers.empty()) {
-        peer->prefetch(next.data);
+    if (stage > 0) {
+        if (!peer->receivers.empty()) peer->prefetch(next.data);
+        return;
     }
-    if (next.data) expect_data(frame, next, stage);
+    fetch_lines(peer, 2);
+    if (next.data) expect_data(frame, next);
 }
 
 // Prefetch a data frame's payload, its destination in the array, and its cell's plan.
-void Agent::expect_data(const Frame& frame, const Preview& next, unsigned stage) const {
+void Agent::expect_data(const Frame& frame, const Preview& next) const {
     const std::uint32_t index = table_.find(next.offset);
     if (index == kNone) return;
-    const CellPlan& plan = plan_of(index);
-    if (stage == 0) {
-        if (frame.payload != nullptr) fetch(frame.payload->bytes);
-        if (!next.copied) fetch(payloads_.shared()->data() + next.offset);
-        fetch(&plan);
-        fetch(&slices_[index]);
-    } else if (stage == 1) {
-        for (const Phase& phase : plan.phases) fetch(&phase);
-    } else {
-        for (const Phase& phase : plan.phases) fetch(phase.sources.data());
-    }
+    if (frame.payload != nullptr) fetch(frame.payload->bytes);
+    if (!next.copied) fetch(payloads_.shared()->data() + next.offset);
+    fetch(&plan_of(index));
+    fetch(&slices_[index]);
 }
 
 void Agent::on_frame(FrameHandle frame, Time now, Actions& actions) {

@@ -41,7 +41,7 @@ class Application {
     virtual void on_timer(Time now, Actions& actions) = 0;
     // Prefetch the memory that on_frame will read for a frame that arrives soon; never changes results.
     // Called kStages times for a frame, with `stage` from 0: a stage may read what earlier stages fetched.
-    static constexpr unsigned kStages = 3;
+    static constexpr unsigned kStages = 2;
     virtual void prefetch(const Frame& /*frame*/, unsigned /*stage*/) const {}
     // Return true if the application shares no mutable state with other applications, so that partitions may
     // run it in parallel. Its calls to the outside may be deferred to the end of a window (Partition::defer).

@@ -8,12 +8,12 @@ namespace railyard::network {
 namespace {
 
 const Channel::LaneState& next_lane(const Channel& c) {
-    return c.lanes[static_cast<std::size_t>(std::bit_width(c.ready)) - 1];
+    return c.lanes[static_cast<std::size_t>(std::bit_width(c.ready) - 1)];
 }
 
 }  // namespace
 
-void LookAhead::fetch(const Partition& p) const {
+void LookAhead::fetch(Partition& p) const {
     const EventQueue::Cell* const coming = p.events.coming();
     if (coming == nullptr) return;  // what so few events need is cached
     const auto at = [&](std::size_t distance, const auto& stage) {
@@ -24,7 +24,13 @@ void LookAhead::fetch(const Partition& p) const {
     at(Distance::kChannel, [](const Channel& c, bool /*arrives*/) { fetch_lines(&c, Channel::kHotLines); });
     at(Distance::kRings, [this](const Channel& c, bool arrives) { fetch_rings(c, arrives); });
     at(Distance::kFrame, [this](const Channel& c, bool arrives) { fetch_frame(c, arrives); });
-    at(Distance::kBytes, [this](const Channel& c, bool arrives) { fetch_bytes(c, arrives); });
+    bool delivers = false;
+    at(Distance::kBytes, [this, &delivers](const Channel& c, bool arrives) {
+        delivers = arrives && !c.to_switch;
+        fetch_bytes(c, arrives);
+    });
+    p.deliveries = p.deliveries << 1 | static_cast<unsigned>(delivers);
+    if ((p.deliveries & kStations) == 0) return;
     for (unsigned stage = 0; stage < Application::kStages; ++stage)
         at(Distance::kStation - stage, [this, stage](const Channel& c, bool arrives) {
             if (arrives && !c.to_switch && !c.flying.empty()) fetch_application(c, stage);

@@ -24,19 +24,23 @@ class LookAhead {
     using Switches = List<Switch, std::unique_ptr<Switch>>;
     struct Distance {
         static constexpr std::size_t kChannel = 11, kRings = 8, kFrame = 6, kBytes = 4;
-        static constexpr std::size_t kStation = Application::kStages;  // of the first stage of an application
+        static constexpr std::size_t kStation = 3;  // of the first stage of an application
     };
     static_assert(Distance::kChannel < EventQueue::kAhead && Distance::kChannel > Distance::kRings &&
                   Distance::kRings > Distance::kFrame && Distance::kFrame > Distance::kBytes &&
-                  Distance::kBytes > Distance::kStation);
+                  Distance::kBytes > Distance::kStation && Distance::kStation >= Application::kStages);
 
     LookAhead(const Switches& switches, const Links& links, const Hosts& hosts)
         : switches_(switches), links_(links), hosts_(hosts) {}
 
     // Prefetch for coming events; call after an event was popped and before it runs.
-    void fetch(const Partition& p) const;
+    void fetch(Partition& p) const;
 
    private:
+    // Bits of Partition::deliveries at the distances of an application's stages.
+    static constexpr unsigned kStations = ((1u << Application::kStages) - 1)
+                                          << (Distance::kBytes - Distance::kStation);
+
     // Stages of an event of a channel: an arrival, or a wake-up of the sending end.
     void fetch_rings(const Channel& c, bool arrives) const;
     void fetch_frame(const Channel& c, bool arrives) const;

@@ -20,7 +20,10 @@ constexpr std::size_t kFar = 8;
 
 }  // namespace
 
-EventQueue::EventQueue() : parts_(1) { parts_[0].count = Part::kCells; }
+EventQueue::EventQueue() : parts_(1) {
+    parts_[0].count = Part::kCells;
+    grow();
+}
 
 std::vector<EventQueue::Cell> EventQueue::take_all() {
     [[maybe_unused]] const std::size_t pending = size();
@@ -36,14 +39,9 @@ std::vector<EventQueue::Cell> EventQueue::take_all() {
 }
 
 void EventQueue::add_part(std::size_t at, Cell cell) {
-    std::uint32_t added = free_;
-    if (added == 0) [[unlikely]] {
-        added = static_cast<std::uint32_t>(parts_.size());
-        parts_.emplace_back();
-    } else {
-        free_ = parts_[added].next;
-    }
+    const std::uint32_t added = free_;
     Part& part = parts_[added];
+    free_ = part.next;
     const std::uint32_t last = std::exchange(days_[at], added);
     if (last == 0) {
         used_[at / 64] |= std::uint64_t{1} << at % 64;
@@ -53,6 +51,15 @@ void EventQueue::add_part(std::size_t at, Cell cell) {
     }
     part.count = 1;
     part.cells[0] = cell;
+    if (free_ == 0) [[unlikely]]
+        grow();
+}
+
+// Put a new part into the free list, which is empty.
+void EventQueue::grow() {
+    ASSERT(free_ == 0);
+    free_ = static_cast<std::uint32_t>(parts_.size());
+    parts_.emplace_back();
 }
 
 void EventQueue::empty_day(std::size_t at, std::vector<Cell>& to) {

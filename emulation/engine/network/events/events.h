@@ -122,6 +122,7 @@ class EventQueue {
     }
     // Append a part with an event to the ring of a day.
     void add_part(std::size_t at, Cell cell);
+    [[gnu::noinline]] void grow();
     // Append the events of a day to `to` in the order of insertion, which is often sorted. The day must have
     // events.
     void empty_day(std::size_t at, std::vector<Cell>& to);
@@ -153,7 +154,7 @@ class EventQueue {
     std::vector<std::uint32_t> days_ = std::vector<std::uint32_t>(kLeastDays);
     std::vector<std::uint64_t> used_ = std::vector<std::uint64_t>(kLeastDays / 64);  // bit: day has events
     std::vector<Part> parts_;  // the part at index 0 is full and in no ring
-    std::uint32_t free_ = 0;   // first part of the free list; 0: none
+    std::uint32_t free_ = 0;   // first part of the free list, which is never empty
     std::size_t listed_ = 0;   // events in days_
     std::vector<Cell> far_;    // heap of events beyond the calendar
     // Counts since the last adapt(): days begun, their events, events of days with more than one time, events

@@ -131,6 +131,9 @@ struct alignas(64) Partition {
     FramePool& pool;
     switching::ProgramShares& programs;
     EventQueue events;
+    // For LookAhead. Bit i: the event at a distance of LookAhead::Distance::kBytes - i was seen to be a
+    // delivery to a host; it may have moved since.
+    unsigned deliveries = 0;
     std::uint64_t* numbers;  // counter of event numbers: the timeline's, or in a window `next_number`
     Time now{};
     Time end = kNoEnd;                                    // of the window; kNoEnd outside of windows
