@@ -18,9 +18,10 @@ inline void stream(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes
 #ifdef __SSE2__
     constexpr std::size_t kWord = sizeof(__m128i), kLine = 4 * kWord;
     if (reinterpret_cast<std::uintptr_t>(to) % kWord == 0 && bytes % kLine == 0) {
-        for (std::size_t at = 0; at < bytes; at += kWord)
-            _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
-                             _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)));
+        for (std::size_t line = 0; line < bytes; line += kLine)
+            for (std::size_t at = line; at < line + kLine; at += kWord)
+                _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
+                                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)));
         return;
     }
 #endif

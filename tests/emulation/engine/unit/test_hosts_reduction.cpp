@@ -41,6 +41,45 @@ TEST(Sums, TheOwnArrayMayBeALaterTerm) {
     EXPECT_EQ(own, (std::vector<std::uint32_t>{16, 28}));
 }
 
+// Elements 1, 2, 3, ... of each term, times 7 to the power of the term's number.
+template <typename T>
+std::vector<T> term_of(std::size_t number, std::size_t elements) {
+    std::vector<T> term(elements);
+    T factor = 1;
+    for (std::size_t i = 0; i < number; ++i) factor = static_cast<T>(factor * 7);
+    for (std::size_t i = 0; i < elements; ++i) term[i] = static_cast<T>(static_cast<T>(i + 1) * factor);
+    return term;
+}
+
+// Check the sums of any number of terms and elements, with the own array at any place.
+template <typename T>
+void check_sums(std::uint8_t dtype) {
+    std::vector<std::uint8_t> room;
+    for (std::size_t count = 2; count <= 9; ++count)
+        for (const std::size_t elements : {1, 7, 8, 33, 1024})
+            for (std::size_t place = 0; place < count; ++place) {
+                std::vector<std::vector<T>> terms;
+                for (std::size_t term = 0; term < count; ++term) terms.push_back(term_of<T>(term, elements));
+                std::vector<T> expected = terms[0];
+                for (std::size_t term = 1; term < count; ++term)
+                    for (std::size_t i = 0; i < elements; ++i)
+                        expected[i] = static_cast<T>(expected[i] + terms[term][i]);
+                std::vector<const std::uint8_t*> bytes(count);
+                for (std::size_t term = 0; term < count; ++term)
+                    bytes[term] = reinterpret_cast<const std::uint8_t*>(terms[term].data());
+                combine_in_order(reinterpret_cast<std::uint8_t*>(terms[place].data()), bytes,
+                                 elements * sizeof(T), dtype, kReduce, room);
+                EXPECT_EQ(terms[place], expected) << count << " terms of " << elements << ", own " << place;
+            }
+}
+
+TEST(Sums, HaveAnyNumberOfTermsAndElements) {
+    check_sums<std::uint8_t>(kUint8);
+    check_sums<std::uint32_t>(kInt32);
+    check_sums<float>(kFloat32);
+    check_sums<double>(kFloat64);
+}
+
 TEST(ReductionUnit, DoesOneTaskAfterTheOther) {
     ReductionUnit unit(
         {.ccu = true, .rate = Rate(8'000'000'000), .sram_bytes = Bytes(100)});  // 1 byte per ns
