@@ -36,9 +36,7 @@ BucketSet PathHealth::suspects() const {
     return suspects;
 }
 
-void PathHealth::acknowledged(std::uint32_t path) {
-    if (losses_[path] != 0) losses_.of(path) = 0;
-    if (avoided_ == 0 || works(path)) return;
+void PathHealth::use_again(std::uint32_t path) {
     until_.of(path) = kUnset;
     avoid_.of(path) = kAvoid;
     ASSERT(avoided_ > 0);
@@ -71,6 +69,7 @@ Spray::Spray(const PathShares& shares, std::uint8_t lb, std::shared_ptr<PathHeal
         } else {
             standby_ = static_cast<BucketSet>(standby_ | 1u << bucket);
         }
+    std::sort(fair_.begin(), fair_.end());
     for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
         order_[bucket] = static_cast<std::uint8_t>(bucket);
     if (!shares.weights.empty())
@@ -99,11 +98,19 @@ std::uint8_t Spray::next_of(Entropies& entropies, Time now) {
 
 std::uint8_t Spray::draw() {
     if (fair_.empty()) return next_++;
-    const auto first = std::min_element(fair_.begin(), fair_.end(), [](const Due& a, const Due& b) {
-        return a.due != b.due ? a.due < b.due : a.bucket < b.bucket;
-    });
-    first->due += first->step;
-    return first->bucket;
+    Due turn = fair_[first_];
+    turn.due += turn.step;
+    // The bucket's next turn is among the last: search its place from the end, which is the place that is
+    // free.
+    std::size_t place = std::exchange(first_, first_ + 1 < fair_.size() ? first_ + 1 : 0);
+    while (place != first_) {
+        const std::size_t before = place > 0 ? place - 1 : fair_.size() - 1;
+        if (fair_[before] < turn) break;
+        fair_[place] = fair_[before];
+        place = before;
+    }
+    fair_[place] = turn;
+    return turn.bucket;
 }
 
 std::uint8_t Spray::other_lb(std::uint8_t lb, const ByPath<Time>* silent) {

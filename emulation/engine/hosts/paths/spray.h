@@ -78,11 +78,16 @@ class PathHealth {
     bool may_try(std::uint32_t path, Time now);
     // Give each of these buckets a new path number, since its route has changed.
     void split(BucketSet buckets);
-    void acknowledged(std::uint32_t path);
+    void acknowledged(std::uint32_t path) {
+        if (losses_[path] != 0) losses_.of(path) = 0;
+        if (avoided_ > 0 && !works(path)) use_again(path);
+    }
     void lost(std::uint32_t path, Time now, int count = 1);
     void suspect(std::uint32_t path, Time now);
 
    private:
+    void use_again(std::uint32_t path);
+
     std::array<std::uint32_t, kBuckets> paths_;
     std::uint32_t count_ = 0;  // paths
     std::uint32_t avoided_ = 0;
@@ -112,13 +117,19 @@ class Spray {
     struct Due {
         double due, step;
         std::uint8_t bucket;
+        bool operator<(const Due& other) const {
+            return due != other.due ? due < other.due : bucket < other.bucket;
+        }
     };
     std::uint8_t draw();
 
     std::shared_ptr<PathHealth> health_;  // shared by all connections of a pair
     std::uint8_t next_;
     BucketSet standby_ = 0;
-    std::vector<Due> fair_;                       // fair queueing: the bucket with the earliest `due` is next
+    // Fair queueing: the bucket with the earliest `due` is next. A ring in this order, whose first place is
+    // `first_`.
+    std::vector<Due> fair_;
+    std::size_t first_ = 0;
     std::array<std::uint8_t, kBuckets> order_{};  // buckets in the order in which lost frames try them
 };
 

@@ -83,6 +83,26 @@ TEST_F(Health, SprayFollowsTheWeights) {
     EXPECT_EQ(taken.size(), 3U);
 }
 
+TEST_F(Health, SprayTakesTheBucketThatIsDueFirst) {
+    const auto health = std::make_shared<PathHealth>(paths);
+    PathShares shares{paths, std::vector<double>(kBuckets), {}};
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
+        shares.weights[bucket] = bucket % 5 == 4 ? 0 : 0.25 * static_cast<double>(1 + bucket % 4);
+    std::map<std::size_t, double> due;
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
+        if (shares.weights[bucket] > 0)
+            due[bucket] = (static_cast<double>((bucket + kBuckets - 3) % kBuckets) + 0.5) / kBuckets /
+                          shares.weights[bucket];
+    Spray spray(shares, 3, health);
+    for (int i = 0; i < 1000; ++i) {
+        const auto first = std::min_element(due.begin(), due.end(), [](const auto& a, const auto& b) {
+            return a.second < b.second;  // of equal buckets the lowest
+        });
+        ASSERT_EQ(spray.next_lb(Time(0)), first->first) << "frame " << i;
+        first->second += 1 / shares.weights[first->first];
+    }
+}
+
 TEST_F(Health, SprayLeavesOutAPathThatIsAvoided) {
     const auto health = std::make_shared<PathHealth>(paths);
     Spray spray({paths, {}, {}}, 0, health);
