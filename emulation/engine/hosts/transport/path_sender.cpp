@@ -103,7 +103,9 @@ void PathSender::arrived(std::uint32_t psn, Time now, bool again, BucketSet mark
         if (!again || frame.resent > 1) return;
     } else {
         trips_.add(now - frame.sent_at);
-        top_.of(path) = std::max(top_[path], frame.order);
+        std::int64_t& top = top_.of(path);
+        top = std::max(top, frame.order);
+        highest_ = std::max(highest_, frame.order);
     }
     newest_ = std::max(newest_, frame.sent_at);
     if (silent_[path] >= Time()) silent_.of(path) = kUnset;
@@ -113,9 +115,13 @@ void PathSender::arrived(std::uint32_t psn, Time now, bool again, BucketSet mark
 void PathSender::find_lost(bool answered, Time now) {
     const Time old = newest_ - estimate();
     late_at_ = kNever;
+    // Unless a frame was sent twice, frames are in the order of their sending, and those after all arrivals
+    // are under way.
+    const bool ordered = !again_ && !answered && !delays_ && old < newest_;
     for (std::uint32_t place = 0; place < in_flight(); ++place) {
         if (marked(place) || lost_.has(slot(base_ + place))) continue;
         const Sent& frame = at(base_ + place);
+        if (ordered && frame.order > highest_ && frame.sent_at >= newest_) return;  // nor any later frame
         const std::uint32_t path = spray_.path_of(frame.lb);
         if (frame.order < top_[path] || frame.sent_at <= old ||
             (frame.sent_at < silent_[path] && silent_[path] <= newest_) ||

@@ -60,15 +60,16 @@ class PathSender final : public Sender {
     std::int64_t order_ = 0;
     // Resets of the count of timeouts by new routes since the last acknowledgement of a new frame.
     int asks_ = 0;
-    ByPath<std::int64_t> top_{-1};                // order of the last frame known to have arrived
-    ByPath<Time> silent_{kUnset};                 // time of the first timeout; kUnset: the path is not silent
-    std::array<std::int64_t, kBuckets> moved_{};  // by bucket, order of the first frame on the present route
-    bool asked_ = false;                          // on_reroute has sent a frame that is not acknowledged
-    Time next_timeout_{};                         // time of the next timeout; probes leave before
-    Time newest_{};                               // sending time of the newest frame known to have arrived
-    Time heard_{};                                // time of the last acknowledgement of a new frame
+    ByPath<std::int64_t> top_{-1};      // order of the last frame known to have arrived
+    std::int64_t highest_ = -1;         // maximum of top_
+    ByPath<Time> silent_{kUnset};       // time of the first timeout; kUnset: the path is not silent
+    bool asked_ = false;                // on_reroute has sent a frame that is not acknowledged
+    Time next_timeout_{};               // time of the next timeout; probes leave before
+    Time newest_{};                     // sending time of the newest frame known to have arrived
+    Time heard_{};                      // time of the last acknowledgement of a new frame
     Time late_at_ = kNever;             // time at which the oldest frame is late on a congested path
     std::vector<std::uint32_t> found_;  // PSNs of lost frames, for resend_lost
+    std::array<std::int64_t, kBuckets> moved_{};  // by bucket, order of the first frame on the present route
 };
 
 }  // namespace railyard::hosts
