@@ -22,47 +22,50 @@ AgentStats& AgentStats::operator+=(const AgentStats& other) {
 Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<ByteArray> data, std::uint16_t job,
              TransportParameters parameters, std::shared_ptr<ReductionUnit> unit)
     : rank_(std::move(rank)),
+      plan_(*rank_->plan),
       table_(*rank_->table),
-      parameters_(std::move(parameters)),
-      payloads_(std::move(data), table_.offset.size()),
-      job_(job),
       slices_(table_.offset.size()),
+      payloads_(std::move(data), table_.offset.size()),
+      open_(plan_.phases),
+      job_(job),
       unit_(std::move(unit)),
-      open_(rank_->plan->phases) {
-    const RankPlan& plan = *rank_->plan;
-    for (const std::uint32_t number : plan.of_cell) plans_.push_back(&plan.plans[number]);
+      parameters_(std::move(parameters)) {
+    plans_.reserve(plan_.of_cell.size());
+    for (const std::uint32_t number : plan_.of_cell) plans_.push_back(&plan_.plans[number]);
     if (unit_)
-        reducer_.emplace(
+        reducer_ = std::make_unique<Reducer>(
             *unit_,
             Reducer::Agent{
                 .rank = rank_->rank,
                 .dtype = rank_->dtype,
                 .table = table_,
-                .plan = plan,
+                .plan = plan_,
                 .payloads = payloads_,
                 .slices = slices_,
                 .finish = [this](std::uint32_t index, const Phase& phase,
                                  Time now) { finish(index, phase, now); },
                 .release = [this](std::uint32_t index) { release_by(index, plan_of(index).releases[0]); }});
-    if (parameters_.credits) grants_.emplace(*parameters_.credits, parameters_.frame_bytes);
+    if (parameters_.credits)
+        grants_ = std::make_unique<CreditGrants>(*parameters_.credits, parameters_.frame_bytes);
     const Peer::Pair own{rank_->address, rank_->rank, rank_->ranks, job, rank_->dtype};
     for (const PeerSpec& spec : rank_->peers) {
         peers_.push_back(std::make_unique<Peer>(spec, own, parameters_, trips_, payloads_));
     }
     by_address_.set(peers_);
-    queues_.resize(plan.sends.size());
+    queues_.resize(plan_.sends.size());
     for (std::size_t send = 0; send < queues_.size(); ++send) {
         queues_[send].send = static_cast<std::uint32_t>(send);
-        queues_[send].left = plan.leaving[send];
-        const std::uint32_t peer = plan.sends[send].peer;
-        if (peer != kNone) peers_[peer]->left += plan.leaving[send];
+        queues_[send].left = plan_.leaving[send];
+        const std::uint32_t peer = plan_.sends[send].peer;
+        if (peer != kNone) peers_[peer]->left += plan_.leaving[send];
     }
     if (!rank_->tasks.empty()) {
-        progress_.emplace(rank_->tasks);
+        progress_ = std::make_unique<Progress>(rank_->tasks);
         send_of_.assign(rank_->tasks.size(), kNone);
-        for (std::uint32_t send = 0; send < plan.sends.size(); ++send) send_of_[plan.sends[send].task] = send;
+        for (std::uint32_t send = 0; send < plan_.sends.size(); ++send)
+            send_of_[plan_.sends[send].task] = send;
     }
-    if (!rank_->overlap) barrier_.emplace(plan.due);
+    if (!rank_->overlap) barrier_ = std::make_unique<StepBarrier>(plan_.due);
     for (const std::uint32_t slice : table_.order) release(slice, 0);
     ready_.clear();
     for (const auto& peer : peers_)
@@ -323,14 +326,13 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
         ++junk_["range"];
         return;
     }
-    const auto& phases = plan_of(index).phases;
-    const auto phase = std::lower_bound(phases.begin(), phases.end(), fields.step,
-                                        [](const Phase& a, std::uint16_t step) { return a.step < step; });
-    const bool expected = phase != phases.end() && phase->step == fields.step && phase->op == fields.op;
-    std::span<const std::uint32_t> sources;
-    if (expected) sources = phase->sources;
-    const auto source = std::lower_bound(sources.begin(), sources.end(), peer.rank());
-    if (source == sources.end() || *source != peer.rank()) {
+    const SliceState& slice = slices_[index];
+    const CellPlan& plan = plan_of(index);
+    const std::uint32_t place = plan.phase_at(fields.step, slice.applied);
+    const Phase* const phase = place == kNone ? nullptr : &plan.phases[place];
+    const std::uint32_t source =
+        phase == nullptr || phase->op != fields.op ? kNone : phase->source_of(peer.rank());
+    if (source == kNone) {
         ++junk_["unexpected"];
         return;
     }
@@ -343,22 +345,20 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
     if (accepted == Receiver::Accepted::Early) return receiver.ask_back(now, actions);
     if (accepted == Receiver::Accepted::New) {
         ++received_;
-        const auto place = static_cast<std::uint32_t>(phase - phases.begin());
-        const SliceState& slice = slices_[index];
+        const std::size_t sources = phase->sources.size();
         if (reducer_) {
-            reducer_->take(index, place, static_cast<std::uint32_t>(source - sources.begin()),
-                           std::move(frame), now);
-        } else if (sources.size() == 1 && slice.applied == place && slice.unsent == 0 &&
+            reducer_->take(index, place, source, std::move(frame), now);
+        } else if (sources == 1 && slice.applied == place && slice.unsent == 0 &&
                    (!progress_ || progress_->open(phase->task))) {
             apply(index, *phase, {&frame, 1}, now);
             settle(index, now);
         } else {
-            HeldPhase& waiting = held_.of(slices_[index].held, place, sources.size());
-            FrameHandle& own = waiting.frames[static_cast<std::size_t>(source - sources.begin())];
-            ASSERT(waiting.frames.size() == sources.size());
+            HeldPhase& waiting = held_.of(slices_[index].held, place, sources);
+            FrameHandle& own = waiting.frames[source];
+            ASSERT(waiting.frames.size() == sources);
             waiting.count += own == nullptr;
             own = std::move(frame);
-            if (waiting.count == sources.size()) settle(index, now);
+            if (waiting.count == sources) settle(index, now);
         }
     } else {
         ask(peer.address(), receiver.silent_buckets());

@@ -99,7 +99,7 @@ class Agent final : public Participant {
     [[nodiscard]] std::optional<Time> finished() const override { return finished_; }
     [[nodiscard]] std::optional<Failure> failed() const override { return failed_; }
     [[nodiscard]] bool done() const override;
-    [[nodiscard]] bool receives() const { return rank_->plan->phases > 0; }
+    [[nodiscard]] bool receives() const { return plan_.phases > 0; }
     [[nodiscard]] std::uint8_t dtype() const override { return rank_->dtype; }
     [[nodiscard]] std::optional<ReductionStats> reduction() const override {
         return unit_ ? std::optional(unit_->stats()) : std::nullopt;
@@ -131,36 +131,38 @@ class Agent final : public Participant {
     void left(std::uint32_t index, std::uint32_t send, Time now);
     [[nodiscard]] bool computing() const { return progress_ && progress_->computing(); }
 
+    // The members that each frame needs come first, so that they share few cache lines.
+    std::optional<Failure> failed_;
     std::shared_ptr<const Rank> rank_;
-    const SliceTable& table_;  // of rank_, and so are the CellPlans of plans_
-    TransportParameters parameters_;
-    Payloads payloads_;
-    RoundTrips trips_;
-    std::uint16_t job_;
-    std::vector<std::unique_ptr<Peer>> peers_;
+    const RankPlan& plan_;     // of rank_, and so are the CellPlans of plans_
+    const SliceTable& table_;  // of rank_
     PeersByAddress by_address_;
-    std::vector<SendQueue> queues_;  // by send
-    frames::Ring<Peer*> ready_;
-    Time deadline_ = kNever;  // may be earlier than the first timer; on_timer then does nothing
-    std::vector<SliceState> slices_;
     std::vector<const CellPlan*> plans_;  // by cell
-    std::shared_ptr<ReductionUnit> unit_;
-    std::optional<Reducer> reducer_;
-    std::optional<CreditGrants> grants_;  // to senders, if congestion control needs credits
-    HeldPhases held_;
-    std::optional<StepBarrier> barrier_;
-    std::optional<Progress> progress_;
-    std::vector<std::uint32_t> send_of_;  // by task; kNone for all but sends
+    std::vector<SliceState> slices_;
+    Payloads payloads_;
+    Time deadline_ = kNever;                // may be earlier than the first timer; on_timer then does nothing
+    std::unique_ptr<Progress> progress_;    // null: the tasks do not depend on each other
+    std::unique_ptr<Reducer> reducer_;      // null: reductions take no time
+    std::unique_ptr<CreditGrants> grants_;  // to senders, if congestion control needs credits
+    std::unique_ptr<StepBarrier> barrier_;  // null: steps overlap
+    frames::Ring<Peer*> ready_;
     frames::Ring<std::pair<std::uint32_t, std::uint32_t>>
         local_;                   // slices to copy inside the array, with their sends
     std::size_t open_;            // phases not applied yet, over all slices
     std::uint64_t received_ = 0;  // data frames, each once
+    std::uint16_t job_;
     bool started_ = false;
     std::optional<Time> finished_;
-    std::optional<Failure> failed_;
-    std::map<std::string, std::uint64_t> junk_;
+    RoundTrips trips_;
+    std::vector<SendQueue> queues_;  // by send
+    std::vector<std::unique_ptr<Peer>> peers_;
+    HeldPhases held_;
+    std::vector<std::uint32_t> send_of_;      // by task; kNone for all but sends
     std::vector<const std::uint8_t*> terms_;  // for reuse
     std::vector<std::uint8_t> room_;
+    std::shared_ptr<ReductionUnit> unit_;
+    TransportParameters parameters_;
+    std::map<std::string, std::uint64_t> junk_;
 };
 
 }  // namespace railyard::hosts

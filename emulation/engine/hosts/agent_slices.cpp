@@ -80,20 +80,19 @@ void Agent::release(std::uint32_t index, std::uint32_t applied) {
 
 void Agent::release_by(std::uint32_t index, const std::vector<std::uint32_t>& sends) {
     for (const std::uint32_t send : sends) {
-        const std::uint32_t task = rank_->plan->sends[send].task;
+        const std::uint32_t task = plan_.sends[send].task;
         if (progress_ && !progress_->open(task)) progress_->hold(task, index);
-        else if (!barrier_ || !barrier_->hold(rank_->plan->sends[send].step, {index, send}))
-            enqueue(index, send);
+        else if (!barrier_ || !barrier_->hold(plan_.sends[send].step, {index, send})) enqueue(index, send);
     }
 }
 
 void Agent::enqueue(std::uint32_t index, std::uint32_t send) {
     SendQueue& queue = queues_[send];
-    if (rank_->plan->sends[send].peer == kNone) {
+    if (plan_.sends[send].peer == kNone) {
         local_.push_back({index, send});
         return;
     }
-    Peer& peer = *peers_[rank_->plan->sends[send].peer];
+    Peer& peer = *peers_[plan_.sends[send].peer];
     if (queue.slices.empty()) peer.active.push_back(&queue);
     queue.slices.push_back(index);
     peer.add_ready(Bytes(kDataHeaderBytes + table_.size[index]));
@@ -130,17 +129,14 @@ void Agent::work(Time now, Actions& actions) {
 
 // Copy a slice to another offset of the array: a send of the rank to itself, without a network.
 void Agent::copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool) {
-    const Send& what = rank_->plan->sends[send];
+    const Send& what = plan_.sends[send];
     const std::uint64_t start = table_.offset[index];
     FrameHandle frame = pool.acquire(kDataHeaderBytes + table_.size[index]);
     std::memcpy(frame->data() + kDataHeaderBytes, payloads_.array() + start, table_.size[index]);
     const std::uint32_t target = table_.find(start + static_cast<std::uint64_t>(what.shift));
-    const auto& phases = plan_of(target).phases;
-    const auto phase = std::lower_bound(phases.begin(), phases.end(), what.step,
-                                        [](const Phase& a, std::uint16_t step) { return a.step < step; });
-    ASSERT(phase != phases.end() && phase->step == what.step);
-    HeldPhase& waiting =
-        held_.of(slices_[target].held, static_cast<std::uint32_t>(phase - phases.begin()), 1);
+    const std::uint32_t place = plan_of(target).phase_at(what.step, slices_[target].applied);
+    ASSERT(place != kNone);
+    HeldPhase& waiting = held_.of(slices_[target].held, place, 1);
     waiting.frames[0] = std::move(frame);
     waiting.count = 1;
     --queues_[send].left;
@@ -153,7 +149,7 @@ void Agent::left(std::uint32_t index, std::uint32_t send, Time now) {
     SliceState& slice = slices_[index];
     ASSERT(slice.unsent > 0);
     --slice.unsent;
-    if (progress_) progress_->slice_done(rank_->plan->sends[send].task, now);
+    if (progress_) progress_->slice_done(plan_.sends[send].task, now);
     if (slice.unsent == 0 && slice.blocked) {
         slice.blocked = false;
         settle(index, now);
@@ -181,7 +177,7 @@ void Agent::pump(Time now, Actions& actions) {
         --peer.left;
         peer.add_ready(-Bytes(kDataHeaderBytes + table_.size[index]));
         if (queue.slices.empty()) peer.active.erase(first);
-        const Send& send = rank_->plan->sends[queue.send];
+        const Send& send = plan_.sends[queue.send];
         const auto start = static_cast<std::uint32_t>(table_.offset[index]);
         const Message message{.op = send.op,
                               .step = send.step,

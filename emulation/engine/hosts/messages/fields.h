@@ -26,6 +26,11 @@ T get(const std::uint8_t* frame, std::size_t at) {
         return kBytes == 2 ? static_cast<T>(__builtin_bswap16(static_cast<std::uint16_t>(word)))
                            : static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(word)));
     }
+    if constexpr (kBytes == 3) {  // the byte after the field belongs to the header, too
+        std::uint32_t word = 0;
+        std::memcpy(&word, frame + at, sizeof word);
+        return static_cast<T>(__builtin_bswap32(word) >> 8);
+    }
     T value = 0;
     for (std::size_t i = 0; i < kBytes; ++i) value = static_cast<T>(value << 8 | frame[at + i]);
     return value;

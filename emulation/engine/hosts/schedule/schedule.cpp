@@ -16,6 +16,14 @@ void check(std::size_t number, std::size_t below, const char* what) {
                                     std::to_string(below));
 }
 
+// Return the inverse of an odd number modulo 2^64, by Newton's method: each step doubles the correct low
+// bits, of which an odd number as its own inverse has three.
+std::uint64_t inverse_of(std::uint64_t odd) {
+    std::uint64_t inverse = odd;
+    while (odd * inverse != 1) inverse *= 2 - odd * inverse;
+    return inverse;
+}
+
 }  // namespace
 
 SliceTable::SliceTable(std::vector<std::uint64_t> offsets, std::vector<std::uint32_t> sizes,
@@ -28,22 +36,24 @@ SliceTable::SliceTable(std::vector<std::uint64_t> offsets, std::vector<std::uint
       count(cell_count) {
     if (size.size() != offset.size() || cell.size() != offset.size() || order.size() != offset.size())
         throw std::invalid_argument("slices: the lists differ in length");
-    std::uint64_t last = 0;
+    std::uint64_t last = 0, unit = 0;
     for (std::size_t index = 0; index < offset.size(); ++index) {
         check(cell[index], cell_count, "cell");
         check(order[index], offset.size(), "slice");
-        unit_ = std::gcd(unit_, offset[index]);
+        unit = std::gcd(unit, offset[index]);
         last = std::max(last, offset[index]);
         ++count[cell[index]];
     }
-    unit_ = std::max<std::uint64_t>(unit_, 1);
+    unit = std::max<std::uint64_t>(unit, 1);
+    shift_ = std::countr_zero(unit);
+    inverse_ = inverse_of(unit >> shift_);
     constexpr std::uint64_t kUnitsPerSlice = 4;  // most elements of by_unit_ for each slice
-    if (last / unit_ < kUnitsPerSlice * offset.size()) by_unit_.assign(last / unit_ + 1, kNone);
+    if (last / unit < kUnitsPerSlice * offset.size()) by_unit_.assign(last / unit + 1, kNone);
     else by_offset_.reserve(offset.size());
     for (std::size_t index = 0; index < offset.size(); ++index) {
         const auto slice = static_cast<std::uint32_t>(index);
         if (by_unit_.empty()) by_offset_[offset[index]] = slice;
-        else by_unit_[offset[index] / unit_] = slice;
+        else by_unit_[offset[index] / unit] = slice;
     }
 }
 

@@ -3,6 +3,8 @@
 // emulation/traffic/schedule/slicing.py explains the terms.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -35,13 +37,18 @@ struct SliceTable {
             const auto at = by_offset_.find(searched);
             return at == by_offset_.end() ? kNone : at->second;
         }
-        const std::uint64_t place = searched / unit_;
-        return place < by_unit_.size() && place * unit_ == searched ? by_unit_[place] : kNone;
+        // The offset divided by the unit, without a divide instruction. For numbers that are no multiples of
+        // the unit, the result is beyond the quotients of all that are.
+        const std::uint64_t place = std::rotr(searched * inverse_, shift_);
+        return place < by_unit_.size() ? by_unit_[place] : kNone;
     }
 
    private:
-    std::uint64_t unit_ = 0;              // greatest common divisor of all offsets
-    std::vector<std::uint32_t> by_unit_;  // slice by offset / unit_; empty: too sparse, by_offset_ serves
+    // The unit is the greatest common divisor of all offsets: an odd number << shift_. `inverse_` is the
+    // inverse of the odd number modulo 2^64.
+    std::uint64_t inverse_ = 1;
+    int shift_ = 0;
+    std::vector<std::uint32_t> by_unit_;  // slice by offset / unit; empty: too sparse, by_offset_ serves
     std::unordered_map<std::uint64_t, std::uint32_t> by_offset_;
 };
 
@@ -60,12 +67,31 @@ struct Phase {
     std::uint8_t op = 0;
     std::vector<std::uint32_t> sources;
     std::uint32_t task = kNone;
+
+    // Return the index of a rank in `sources`; kNone if it is no source.
+    [[nodiscard]] std::uint32_t source_of(std::uint32_t rank) const {
+        // In an all-to-all step the sources are all ranks but one, so that the index is the rank or 1 less.
+        for (const std::uint32_t guess : {rank, rank - 1})
+            if (guess < sources.size() && sources[guess] == rank) return guess;
+        const auto at = std::lower_bound(sources.begin(), sources.end(), rank);
+        if (at == sources.end() || *at != rank) return kNone;
+        return static_cast<std::uint32_t>(at - sources.begin());
+    }
 };
 
 // A rank's plan for a cell. releases[i]: indices into RankPlan::sends that may leave after i applied phases.
 struct CellPlan {
     std::vector<Phase> phases;  // by step
     std::vector<std::vector<std::uint32_t>> releases;
+
+    // Return the index of the phase of a step, most often `guess`; kNone if there is none.
+    [[nodiscard]] std::uint32_t phase_at(std::uint16_t step, std::uint32_t guess) const {
+        if (guess < phases.size() && phases[guess].step == step) return guess;
+        const auto at = std::lower_bound(phases.begin(), phases.end(), step,
+                                         [](const Phase& a, std::uint16_t b) { return a.step < b; });
+        if (at == phases.end() || at->step != step) return kNone;
+        return static_cast<std::uint32_t>(at - phases.begin());
+    }
 };
 
 struct RankPlan {

@@ -22,10 +22,11 @@ void Progress::start(Time now) {
         if (states_[task].needs == 0 && !tasks_[task].free) wait(task, now);
 }
 
-std::optional<std::uint32_t> Progress::next_due(Time now) {
+std::optional<std::uint32_t> Progress::next_of_due(Time now) {
     while (!events_.empty() && events_.top().time <= now) {
         const Event event = events_.top();
         events_.pop();
+        deadline_ = events_.empty() ? kNever : events_.top().time;
         const Task& task = tasks_[event.task];
         State& state = states_[event.task];
         if (event.ends) {
@@ -52,8 +53,6 @@ void Progress::slice_done(std::uint32_t task, Time now) {
     ASSERT(state.left > 0);
     if (--state.left == 0) end(task, now);
 }
-
-Time Progress::deadline() const { return events_.empty() ? kNever : events_.top().time; }
 
 std::vector<Progress::Span> Progress::times() const {
     std::vector<Span> spans;

@@ -3,6 +3,7 @@
 // the tasks that it needs have ended. tests/oracle/tasks.py is the specification.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -34,7 +35,10 @@ class Progress {
 
     void start(Time now);
     // Process events up to `now`, and return the next send or arrival task that opens; none if no task does.
-    std::optional<std::uint32_t> next_due(Time now);
+    std::optional<std::uint32_t> next_due(Time now) {
+        if (now < deadline_) return std::nullopt;
+        return next_of_due(now);
+    }
     // Count a slice of a task as sent or applied.
     void slice_done(std::uint32_t task, Time now);
 
@@ -42,7 +46,7 @@ class Progress {
     void hold(std::uint32_t task, std::uint32_t slice) { states_[task].held.push_back(slice); }
     std::vector<std::uint32_t> release(std::uint32_t task) { return std::exchange(states_[task].held, {}); }
     // Time of the next event; kNever if there is none.
-    [[nodiscard]] Time deadline() const;
+    [[nodiscard]] Time deadline() const { return deadline_; }
     [[nodiscard]] bool computing() const { return computing_ > 0; }
     [[nodiscard]] std::vector<Span> times() const;
 
@@ -63,10 +67,15 @@ class Progress {
         }
     };
 
+    std::optional<std::uint32_t> next_of_due(Time now);
     void end(std::uint32_t task, Time now);
     void wait(std::uint32_t task, Time now);
-    void push(Time time, std::uint32_t task, bool ends) { events_.push({time, number_++, task, ends}); }
+    void push(Time time, std::uint32_t task, bool ends) {
+        events_.push({time, number_++, task, ends});
+        deadline_ = std::min(deadline_, time);
+    }
 
+    Time deadline_ = kNever;  // of the first event
     const std::vector<Task>& tasks_;
     std::vector<State> states_;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hosts/transport/peer.h"
 
-#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "hosts/transport/path_sender.h"
@@ -50,14 +50,6 @@ Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& par
     }
 }
 
-std::optional<std::size_t> Peer::number(const Fields& fields) const {
-    const std::uint32_t queue = fields.dst_q - first_queue_, number = queue / ranks_;
-    const std::size_t count = fields.opcode == kOpcodeData ? receivers.size() : senders.size();
-    if (queue % ranks_ != rank_ || fields.src_q != first_queue_ + number * ranks_ + own_ || number >= count)
-        return std::nullopt;
-    return number;
-}
-
 Sender* Peer::pick() {
     Sender* sender = senders[0].get();
     if (senders.size() > 1) {
@@ -74,10 +66,14 @@ Sender* Peer::pick() {
 }
 
 void PeersByAddress::set(const std::vector<std::unique_ptr<Peer>>& peers) {
-    for (const auto& peer : peers) peers_.push_back(peer.get());
-    std::sort(peers_.begin(), peers_.end(),
-              [](const Peer* a, const Peer* b) { return a->address() < b->address(); });
-    for (const Peer* const peer : peers_) addresses_.push_back(peer->address());
+    const auto bits = static_cast<int>(std::bit_width(2 * peers.size() + 1));
+    shift_ = 32 - bits;
+    cells_.assign(std::size_t{1} << bits, {});
+    for (const auto& peer : peers) {
+        std::size_t at = place_of(peer->address());
+        while (cells_[at].peer != nullptr) at = next_place(at);
+        cells_[at] = {peer->address(), peer.get()};
+    }
 }
 
 }  // namespace railyard::hosts

@@ -51,14 +51,23 @@ class Peer {
 
     // Return the connection of a frame from the peer's address, by the frame's queue numbers; none if they
     // belong to no connection.
-    [[nodiscard]] std::optional<std::size_t> number(const Fields& fields) const;
+    [[nodiscard]] std::optional<std::size_t> number(const Fields& fields) const {
+        const std::uint32_t queue = fields.dst_q - first_queue_;
+        const std::uint32_t number = queue < ranks_ ? 0 : queue / ranks_;  // most often 0; divisions are slow
+        const std::uint32_t first = number * ranks_;
+        const std::size_t count = fields.opcode == kOpcodeData ? receivers.size() : senders.size();
+        if (queue - first != rank_ || fields.src_q != first_queue_ + first + own_ || number >= count)
+            return std::nullopt;
+        return number;
+    }
     // Return the connection of the next message; null while the window of that connection is full. A
     // connection drawn at random remains the choice until a message uses it.
     Sender* pick();
     void message_sent() { drawn_ = nullptr; }
     // Add the bytes of slices that became ready; negative: that were sent. Tell each sender its part of the
-    // backlog.
+    // backlog, which only congestion control asks for.
     void add_ready(Bytes bytes) {
+        if (!senders[0]->limited()) return;
         ready_ += bytes;
         const Bytes backlog = ready_ / senders.size();
         for (const auto& sender : senders) sender->backlog = backlog;
@@ -88,21 +97,34 @@ class Peer {
     Bytes ready_;  // bytes of slices in `active`, with their headers
 };
 
-// Peers of a rank, by address.
+// Peers of a rank, by address: a hash table, at most half full.
 class PeersByAddress {
    public:
     // Take the peers of a rank, which must outlive this object.
     void set(const std::vector<std::unique_ptr<Peer>>& peers);
     // Return the peer with an address; null if there is none.
     [[nodiscard]] Peer* find(std::uint16_t address) const {
-        const auto at = std::lower_bound(addresses_.begin(), addresses_.end(), address);
-        if (at == addresses_.end() || *at != address) return nullptr;
-        return peers_[static_cast<std::size_t>(at - addresses_.begin())];
+        for (std::size_t at = place_of(address);; at = next_place(at)) {
+            const Cell& cell = cells_[at];
+            if (cell.address == address || cell.peer == nullptr) return cell.peer;
+        }
     }
 
    private:
-    std::vector<std::uint16_t> addresses_;  // sorted
-    std::vector<Peer*> peers_;              // in the order of `addresses_`
+    struct Cell {
+        std::uint16_t address = 0;
+        Peer* peer = nullptr;  // null: the cell is free
+    };
+    // Return the place at which the search for an address begins (Fibonacci hashing).
+    [[nodiscard]] std::size_t place_of(std::uint16_t address) const {
+        return (address * 0x9E3779B1u) >> shift_;
+    }
+    [[nodiscard]] std::size_t next_place(std::size_t place) const {
+        return (place + 1) & (cells_.size() - 1);
+    }
+
+    int shift_ = 31;
+    std::vector<Cell> cells_{2};  // their number is 2^(32 - shift_)
 };
 
 }  // namespace railyard::hosts

@@ -26,15 +26,14 @@ Receiver::Receiver(const TransportParameters& parameters, const AckWriter& write
 
 Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time now) {
     const std::uint32_t ahead = (psn - expected_) & kPsnMask;
-    const std::uint32_t most = std::max(parameters_.window, kMapFrames);
     bool fresh = false;
-    if (parameters_.go_back && ahead != 0 && ahead <= most) return Accepted::Early;
     if (ahead == 0) {
         const std::uint32_t run = received_.run() + 1;
         received_.shift(run);
         expected_ = (psn + run) & kPsnMask;
         fresh = true;
-    } else if (ahead <= most) {
+    } else if (ahead <= std::max(parameters_.window, kMapFrames)) {
+        if (parameters_.go_back) return Accepted::Early;
         fresh = !received_.has(ahead - 1);
         received_.add(ahead - 1);
     } else if (ahead < kHalf) {
@@ -59,8 +58,8 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
     if ((flags & kAckNow) != 0 && fresh && ahead != 0) owed_ = psn;
     const bool complete = owed_ && ((expected_ - *owed_ - 1) & kPsnMask) < kHalf;
     if (complete) owed_.reset();
-    const std::uint32_t apart = std::min((psn - newest_) & kPsnMask, (newest_ - psn) & kPsnMask);
-    const bool uncovered = parameters_.window > kMapFrames && apart > kMapReach;
+    const auto apart = [&] { return std::min((psn - newest_) & kPsnMask, (newest_ - psn) & kPsnMask); };
+    const bool uncovered = parameters_.window > kMapFrames && apart() > kMapReach;
     newest_ = psn;
     if (complete || uncovered || (flags & kAckNow) != 0 || unacknowledged_ >= parameters_.ack_every)
         ack_at = now;

@@ -22,6 +22,42 @@ TEST(SliceTable, FindsSlicesAtTheirOffsetsOnly) {
     EXPECT_EQ(sparse.find(8), kNone);
 }
 
+TEST(SliceTable, FindsSlicesWhateverTheUnitOfTheirOffsets) {
+    for (const std::uint64_t unit : {1, 3, 4, 36, 100, 4096, 12288}) {
+        const SliceTable table({0, 2 * unit, 3 * unit}, {1, 1, 1}, {0, 0, 0}, {0, 1, 2}, 1);
+        for (std::uint64_t offset = 0; offset < 5 * unit; ++offset) {
+            const bool first = offset == 0, second = offset == 2 * unit, third = offset == 3 * unit;
+            const std::uint32_t slice = first ? 0 : second ? 1 : third ? 2 : kNone;
+            EXPECT_EQ(table.find(offset), slice) << "offset " << offset << " with unit " << unit;
+        }
+        EXPECT_EQ(table.find(0 - unit), kNone);
+        EXPECT_EQ(table.find(~std::uint64_t{0}), kNone);
+    }
+}
+
+TEST(Phase, FindsItsSources) {
+    const Phase all_but_two{1, kReduce, {0, 1, 3, 4}, kNone}, some{1, kReduce, {2, 5, 9}, kNone}, none{};
+    const auto places = [](const Phase& phase) {
+        std::vector<std::uint32_t> places;
+        for (std::uint32_t rank = 0; rank < 11; ++rank) places.push_back(phase.source_of(rank));
+        return places;
+    };
+    EXPECT_EQ(places(all_but_two),
+              (std::vector<std::uint32_t>{0, 1, kNone, 2, 3, kNone, kNone, kNone, kNone, kNone, kNone}));
+    EXPECT_EQ(places(some),
+              (std::vector<std::uint32_t>{kNone, kNone, 0, kNone, kNone, 1, kNone, kNone, kNone, 2, kNone}));
+    EXPECT_EQ(places(none), std::vector<std::uint32_t>(11, kNone));
+}
+
+TEST(CellPlan, FindsThePhaseOfAStepWhateverTheGuess) {
+    const CellPlan plan{{{2, kReduce, {0}, kNone}, {3, kReduce, {0}, kNone}, {7, kCopy, {0}, kNone}}, {}};
+    for (const std::uint32_t guess : {0U, 1U, 2U, 3U, kNone}) {
+        std::vector<std::uint32_t> places;
+        for (std::uint16_t step = 1; step < 9; ++step) places.push_back(plan.phase_at(step, guess));
+        EXPECT_EQ(places, (std::vector<std::uint32_t>{kNone, 0, 1, kNone, kNone, kNone, 2, kNone}));
+    }
+}
+
 TEST(SliceTable, RefusesListsThatDoNotFit) {
     EXPECT_THROW(SliceTable({0, 1}, {1}, {0, 0}, {0, 1}, 1), std::invalid_argument);
     EXPECT_THROW(SliceTable({0}, {1}, {1}, {0}, 1), std::invalid_argument);

@@ -8,6 +8,7 @@
 #include "hosts/messages/payloads.h"
 #include "hosts/paths/spray.h"
 #include "hosts/transport/path_sender.h"
+#include "hosts/transport/peer.h"
 #include "hosts/transport/receiver.h"
 
 namespace railyard::hosts {
@@ -306,6 +307,28 @@ TEST_F(Receiving, EchoesMarksAndRetransmissionsOnce) {
     EXPECT_EQ(second.flags, 0);
     EXPECT_EQ(second.marks, 0);
     EXPECT_EQ(receiver.marked, 3U);
+}
+
+TEST(Peers, AreFoundByTheirAddress) {
+    const TransportParameters parameters = transport();
+    RoundTrips trips;
+    Payloads payloads(std::make_shared<ByteArray>(), 1);
+    for (const std::uint32_t stride : {1U, 16U, 256U})
+        for (const std::uint32_t count : {0U, 1U, 7U, 64U}) {
+            std::vector<std::unique_ptr<Peer>> peers;
+            for (std::uint32_t i = 0; i < count; ++i) {
+                PeerSpec spec;
+                spec.address = static_cast<std::uint16_t>((i + 1) * stride);
+                peers.push_back(std::make_unique<Peer>(spec, Peer::Pair{}, parameters, trips, payloads));
+            }
+            PeersByAddress by_address;
+            by_address.set(peers);
+            for (std::uint32_t address = 0; address <= 0xFFFF; ++address) {
+                const bool known = address % stride == 0 && address > 0 && address / stride <= count;
+                const Peer* const peer = known ? peers[address / stride - 1].get() : nullptr;
+                ASSERT_EQ(by_address.find(static_cast<std::uint16_t>(address)), peer) << address;
+            }
+        }
 }
 
 }  // namespace
