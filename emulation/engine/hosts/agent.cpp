@@ -50,7 +50,9 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<ByteArray> data, 
     const Peer::Pair own{rank_->address, rank_->rank, rank_->ranks, job, rank_->dtype};
     for (const PeerSpec& spec : rank_->peers) {
         peers_.push_back(std::make_unique<Peer>(spec, own, parameters_, trips_, payloads_));
+        peers_.back()->place = static_cast<std::uint32_t>(peers_.size() - 1);
     }
+    due_.assign(peers_.size(), kNever);
     by_address_.set(peers_);
     queues_.resize(plan_.sends.size());
     for (std::size_t send = 0; send < queues_.size(); ++send) {
@@ -216,7 +218,7 @@ void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time no
         sender.on_credit(Bytes(static_cast<std::int64_t>(fields.sack)), now);
         sender.resend_lost(now, actions);
         make_ready(peer);
-        deadline_ = std::min(deadline_, sender.due());
+        expect(peer, sender.due());
         return;
     }
     const bool moved =
@@ -231,11 +233,11 @@ void Agent::on_ack(Peer& peer, std::size_t number, const Fields& fields, Time no
         for (const auto& other : peers_)
             for (const auto& each : other->senders) {
                 each->rearm(now);
-                deadline_ = std::min(deadline_, each->due());
+                expect(*other, each->due());
             }
     }
     if (moved || sender.limited()) make_ready(peer);
-    deadline_ = std::min(deadline_, sender.due());  // an acknowledgement ends the backoff
+    expect(peer, sender.due());  // an acknowledgement ends the backoff
 }
 
 void Agent::on_reroute(const Routes& routes, Time now, Actions& actions) {
@@ -246,7 +248,7 @@ void Agent::on_reroute(const Routes& routes, Time now, Actions& actions) {
         if (peer == nullptr) continue;
         for (const auto& sender : peer->senders) {
             sender->on_reroute(buckets, now, actions);
-            deadline_ = std::min(deadline_, sender->due());
+            expect(*peer, sender->due());
         }
         for (Receiver& receiver : peer->receivers)
             if (receiver.last_by(buckets)) receiver.acknowledge(now, actions);
@@ -269,11 +271,12 @@ void Agent::on_timer(Time now, Actions& actions) {
         grants_->run(now, actions);
         deadline = std::min(deadline, grants_->due());
     }
-    for (const auto& peer : peers_) {
-        for (Receiver& receiver : peer->receivers) {
+    for (std::size_t place = 0; place < due_.size(); ++place) {
+        ASSERT(due_[place] <= peers_[place]->due());
+        if (due_[place] > now && due_[place] >= deadline) continue;  // nothing is due or sets the deadline
+        const auto& peer = peers_[place];
+        for (Receiver& receiver : peer->receivers)
             if (receiver.ack_at <= now) receiver.acknowledge(now, actions);
-            deadline = std::min(deadline, receiver.ack_at);
-        }
         for (const auto& sender : peer->senders) {
             if (sender->timer <= now) {
                 sender->on_timeout(now, actions);
@@ -290,8 +293,9 @@ void Agent::on_timer(Time now, Actions& actions) {
                 make_ready(*peer);
                 opened = true;
             }
-            deadline = std::min(deadline, sender->due());
         }
+        due_[place] = peer->due();
+        deadline = std::min(deadline, due_[place]);
     }
     deadline_ = deadline;
     if ((progress_ || opened) && started_) work(now, actions);
@@ -366,7 +370,7 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
     if (grants_) grants_->ask(receiver, fields.asked, (fields.flags & kWithoutCredit) != 0, now, actions);
     if (fields.marked) receiver.note_mark(fields.lb);
     if (receiver.ack_at <= now) receiver.acknowledge(now, actions);
-    else deadline_ = std::min(deadline_, receiver.ack_at);
+    else expect(peer, receiver.ack_at);
 }
 
 }  // namespace railyard::hosts

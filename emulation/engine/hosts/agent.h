@@ -119,6 +119,12 @@ class Agent final : public Participant {
     void on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions);
     void on_trimmed(Peer& peer, std::size_t number, const Fields& fields, Time now, Actions& actions);
     void make_ready(Peer& peer);
+    // Note a time at which a connection with a peer needs on_timer.
+    void expect(const Peer& peer, Time due) {
+        Time& first = due_[peer.place];
+        first = std::min(first, due);
+        deadline_ = std::min(deadline_, due);
+    }
     void settle(std::uint32_t index, Time now);
     void apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now);
     void finish(std::uint32_t index, const Phase& phase, Time now);
@@ -156,6 +162,7 @@ class Agent final : public Participant {
     RoundTrips trips_;
     std::vector<SendQueue> queues_;  // by send
     std::vector<std::unique_ptr<Peer>> peers_;
+    std::vector<Time> due_;  // by peer, Peer::due() or an earlier time
     HeldPhases held_;
     std::vector<std::uint32_t> send_of_;      // by task; kNone for all but sends
     std::vector<const std::uint8_t*> terms_;  // for reuse

@@ -187,7 +187,7 @@ void Agent::pump(Time now, Actions& actions) {
         sender->send(message, index, start, peer.left == 0, now, actions);
         peer.message_sent();
         if (reducer_) reducer_->sent(index);
-        deadline_ = std::min(deadline_, sender->due());
+        expect(peer, sender->due());
         if (!peer.active.empty()) ready_.push_back(&peer);
         else peer.waiting = false;
         left(index, queue.send, now);

@@ -83,11 +83,20 @@ class Peer {
     [[nodiscard]] std::uint32_t rank() const { return rank_; }
     [[nodiscard]] std::uint16_t address() const { return address_; }
 
+    // Return the first time at which one of the connections needs a call.
+    [[nodiscard]] Time due() const {
+        Time first = kNever;
+        for (const Receiver& receiver : receivers) first = std::min(first, receiver.ack_at);
+        for (const auto& sender : senders) first = std::min(first, sender->due());
+        return first;
+    }
+
     std::vector<std::unique_ptr<Sender>> senders;
     std::vector<Receiver> receivers;
     std::vector<SendQueue*> active;  // queues with ready slices
     std::uint32_t left = 0;
-    bool waiting = false;  // the peer is in the agent's round robin
+    std::uint32_t place = 0;  // in the agent's list of peers
+    bool waiting = false;     // the peer is in the agent's round robin
 
    private:
     std::uint32_t rank_, own_, ranks_, first_queue_;
