@@ -35,18 +35,17 @@ bool PathSender::has_room() const {
 
 void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
                       Actions& actions) {
-    lb_ = entropies_ ? spray_.next_of(*entropies_, now) : spray_.next_lb(now);
+    std::uint8_t lb = entropies_ ? spray_.next_of(*entropies_, now) : spray_.next_lb(now);
     if (delays_) {
         bool asks = false;
-        std::tie(lb_, asks) = delays_->steer(lb_, spray_.health(), now);
+        std::tie(lb, asks) = delays_->steer(lb, spray_.health(), now);
         last = last || asks || in_flight() + 1 >= parameters_.window;
-        delays_->new_frame(slot(next_psn_), spray_.path_of(lb_), Bytes(message.size), last);
+        delays_->new_frame(slot(next_psn_), spray_.path_of(lb), Bytes(message.size), last);
     }
     if (timer == kNever) rto_ = estimate();
-    const std::uint32_t psn = next_psn_;
-    Sender::send(message, slice, start, last, now, actions);
-    at(psn).order = order_++;
-    at(psn).resent = 0;
+    Sent& frame = send_by(lb, message, slice, start, last, now, actions);
+    frame.order = order_++;
+    frame.resent = 0;
 }
 
 Time PathSender::estimate() const {
@@ -76,8 +75,7 @@ bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std:
     if (news == 0 && !answered) return advanced;
     heard_ = now;
     asks_ = 0;
-    for (; news != 0; news &= news - 1)
-        arrived(base + static_cast<std::uint32_t>(std::countr_zero(news)), now, again, marks);
+    arrived(base, news, now, again, marks);
     if (rest > 0 && !advanced) {
         rto_ = estimate();
         timer = now + rto_;
@@ -88,28 +86,30 @@ bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t map, Time now, std:
     return advanced;
 }
 
-void PathSender::arrived(std::uint32_t psn, Time now, bool again, BucketSet marks) {
-    const Sent& frame = at(psn);
-    const std::uint32_t path = spray_.path_of(frame.lb);
-    if (delays_) {
-        delays_->note_mark(path, (marks >> frame.lb % kBuckets & 1u) != 0);
-        if (frame.resent == 0) {
-            delays_->measured(slot(psn), now - frame.sent_at);
+// Takes the frames that an acknowledgement names for the first time: bit i of `news` stands for PSN base + i.
+void PathSender::arrived(std::uint32_t base, std::uint64_t news, Time now, bool again, BucketSet marks) {
+    for (; news != 0; news &= news - 1) {
+        const std::uint32_t psn = base + static_cast<std::uint32_t>(std::countr_zero(news));
+        const Sent& frame = at(psn);
+        const std::uint32_t path = spray_.path_of(frame.lb);
+        if (delays_) {
+            delays_->note_mark(path, (marks >> frame.lb % kBuckets & 1u) != 0);
+            if (frame.resent == 0) delays_->measured(slot(psn), now - frame.sent_at);
+            delays_->ended(slot(psn));
         }
-        delays_->ended(slot(psn));
+        if (frame.resent > 0) {
+            // An earlier transmission of the frame may have arrived.
+            if (!again || frame.resent > 1) continue;
+        } else {
+            trips_.add(now - frame.sent_at);
+            std::int64_t& top = top_.of(path);
+            top = std::max(top, frame.order);
+            highest_ = std::max(highest_, frame.order);
+        }
+        newest_ = std::max(newest_, frame.sent_at);
+        if (silent_[path] >= Time()) silent_.of(path) = kUnset;
+        spray_.health().acknowledged(path);
     }
-    if (frame.resent > 0) {
-        // An earlier transmission of the frame may have arrived.
-        if (!again || frame.resent > 1) return;
-    } else {
-        trips_.add(now - frame.sent_at);
-        std::int64_t& top = top_.of(path);
-        top = std::max(top, frame.order);
-        highest_ = std::max(highest_, frame.order);
-    }
-    newest_ = std::max(newest_, frame.sent_at);
-    if (silent_[path] >= Time()) silent_.of(path) = kUnset;
-    spray_.health().acknowledged(path);
 }
 
 void PathSender::find_lost(bool answered, Time now) {

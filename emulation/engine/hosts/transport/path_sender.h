@@ -43,10 +43,9 @@ class PathSender final : public Sender {
 
    protected:
     [[nodiscard]] Time estimate() const override;
-    std::uint8_t next_lb() override { return lb_; }  // `send` has chosen it
 
    private:
-    void arrived(std::uint32_t psn, Time now, bool again, BucketSet marks);
+    void arrived(std::uint32_t base, std::uint64_t news, Time now, bool again, BucketSet marks);
     void find_lost(bool answered, Time now);
     std::uint8_t other_lb(std::uint32_t psn, Time now);
     [[nodiscard]] bool took_former_route(const Sent& frame) const {

@@ -42,9 +42,13 @@ Sender::Sender(const TransportParameters& parameters, const DataWriter& writer, 
 
 void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
                   Actions& actions) {
+    send_by(next_lb(), message, slice, start, last, now, actions);
+}
+
+Sent& Sender::send_by(std::uint8_t lb, const Message& message, std::uint32_t slice, std::uint32_t start,
+                      bool last, Time now, Actions& actions) {
     if (in_flight() == frames_.size()) make_room();
     const std::uint32_t psn = next_psn_;
-    const std::uint8_t lb = next_lb();
     next_psn_ = (psn + 1) & kPsnMask;
     const bool without = parameters_.credits && allowance_->exceeds();
     if (allowance_) allowance_->sent(slot(psn), message.frame_bytes(), now, false);
@@ -66,6 +70,7 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     FrameHandle made = writer_.frame(actions.pool, lb, flags, psn, message, *frame.payload);
     if (parameters_.credits) DataWriter::ask(*made, allowance_->ask(backlog));
     actions.add(std::move(made), parameters_.vl());
+    return frame;
 }
 
 void Sender::on_credit(Bytes granted, Time now) {

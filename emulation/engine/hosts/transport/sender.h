@@ -105,7 +105,9 @@ class Sender {
 
    protected:
     [[nodiscard]] virtual Time estimate() const;
-    virtual std::uint8_t next_lb();
+    // Send the next frame with a load-balance value, and return its record.
+    Sent& send_by(std::uint8_t lb, const Message& message, std::uint32_t slice, std::uint32_t start,
+                  bool last, Time now, Actions& actions);
     // Report the fate of a frame to the spraying algorithm.
     void note_path(std::uint8_t lb, PathNews news, Time now) {
         if (entropies_) entropies_->note(lb, news, now);
@@ -133,6 +135,7 @@ class Sender {
 
    private:
     void acknowledge(std::uint32_t moved, std::uint32_t from, std::uint64_t news, BucketSet marks, Time now);
+    std::uint8_t next_lb();
     void make_room();
     void sample(Time rtt_now);
 
