@@ -355,7 +355,7 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
         } else if (sources == 1 && slice.applied == place && slice.unsent == 0 &&
                    (!progress_ || progress_->open(phase->task))) {
             apply(index, *phase, {&frame, 1}, now);
-            settle(index, now);
+            if (slice.held != 0) settle(index, now);
         } else {
             HeldPhase& waiting = held_.of(slices_[index].held, place, sources);
             FrameHandle& own = waiting.frames[source];

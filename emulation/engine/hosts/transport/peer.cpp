@@ -50,19 +50,17 @@ Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& par
     }
 }
 
-Sender* Peer::pick() {
-    Sender* sender = senders[0].get();
-    if (senders.size() > 1) {
-        if (random_) {
-            if (drawn_ == nullptr)
-                drawn_ = senders[random_->below(static_cast<std::uint32_t>(senders.size()))].get();
-            sender = drawn_;
-        } else {
-            for (const auto& other : senders)
-                if (other->unfinished < sender->unfinished) sender = other.get();
-        }
+// Chooses one of several connections for the next message.
+Sender* Peer::choose() {
+    if (random_) {
+        if (drawn_ == nullptr)
+            drawn_ = senders[random_->below(static_cast<std::uint32_t>(senders.size()))].get();
+        return drawn_;
     }
-    return sender->has_room() ? sender : nullptr;
+    Sender* sender = senders[0].get();
+    for (const auto& other : senders)
+        if (other->unfinished < sender->unfinished) sender = other.get();
+    return sender;
 }
 
 void PeersByAddress::set(const std::vector<std::unique_ptr<Peer>>& peers) {

@@ -62,7 +62,10 @@ class Peer {
     }
     // Return the connection of the next message; null while the window of that connection is full. A
     // connection drawn at random remains the choice until a message uses it.
-    Sender* pick();
+    Sender* pick() {
+        Sender* const sender = senders.size() == 1 ? senders[0].get() : choose();
+        return sender->has_room() ? sender : nullptr;
+    }
     void message_sent() { drawn_ = nullptr; }
     // Add the bytes of slices that became ready; negative: that were sent. Tell each sender its part of the
     // backlog, which only congestion control asks for.
@@ -99,6 +102,8 @@ class Peer {
     bool waiting = false;     // the peer is in the agent's round robin
 
    private:
+    Sender* choose();
+
     std::uint32_t rank_, own_, ranks_, first_queue_;
     std::uint16_t address_;
     std::optional<PythonRandom> random_;
