@@ -50,7 +50,7 @@ struct Crossing {  // NOLINT(clang-analyzer-optin.performance.Padding)
     // channel at the merge's position; `window` in which these were last read from the channel.
     alignas(64) frames::Ring<Channel::Flying> sent;
     std::uint64_t window = 0;
-    Time wake_at = kUnset, busy_until{};
+    Time wake_at = kNever, busy_until{};
     bool waiting = false;
 
     // The receiving end has taken all frames that were in flight before the window.

@@ -88,7 +88,9 @@ class OneTable {
         const tables::Selection selection = exact ? content->select(key) : content->select_prefix(key);
         EXPECT_EQ(selection.hit, static_cast<bool>(result.entry));
         EXPECT_EQ(selection.action, result.then->number);
-        if (selection.hit) EXPECT_EQ(*selection.parameters, *result.parameters);
+        if (selection.hit) {
+            EXPECT_EQ(*selection.parameters, *result.parameters);
+        }
     }
 
     Actions& actions_;
