@@ -173,13 +173,9 @@ void Agent::prefetch(const Frame& frame, unsigned stage) const {
         return;
     }
     fetch_lines(peer, 2);
-    if (next.data) expect_data(frame, next);
-}
-
-// Prefetch a data frame's payload, its destination in the array, and its cell's plan.
-void Agent::expect_data(const Frame& frame, const Preview& next) const {
-    const std::uint32_t index = table_.find(next.offset);
+    const std::uint32_t index = next.data ? table_.find(next.offset) : kNone;
     if (index == kNone) return;
+    // A data frame's payload, its destination in the array, and its cell's plan.
     if (frame.payload != nullptr) fetch(frame.payload->bytes);
     if (!next.copied) fetch(payloads_.shared()->data() + next.offset);
     fetch(&plan_of(index));

@@ -109,7 +109,6 @@ class Agent final : public Participant {
     [[nodiscard]] std::vector<Progress::Span> times() const;  // of each task
 
    private:
-    void expect_data(const Frame& frame, const Preview& next) const;
     [[nodiscard]] const CellPlan& plan_of(std::uint32_t index) const { return *plans_[table_.cell[index]]; }
     void answer_deadline(Actions& actions) const;
     void tell();

@@ -99,7 +99,6 @@ class Network : public switching::SwitchSet {
     [[nodiscard]] FramePool& pool_of(Index<Host> host) const { return hosts_.at(host).partition->pool; }
     // Return the queue depth of both directions of each link, then of the channel to each host.
     [[nodiscard]] std::vector<QueueDepth> queue_depths() const;
-    LinkSample sample() { return links_.sample(timeline_.now()); }
 
    private:
     // Set the clock of a host's or switch's partition to the current time, for an action of the control

@@ -57,7 +57,7 @@ void bind_measurements(nb::class_<network::Network, SwitchSet>& c) {
         .def(
             "sample",
             [](network::Network& n) {
-                const network::LinkSample seen = n.sample();
+                const network::LinkSample seen = n.links().sample(n.now());
                 return nb::make_tuple(to_bytes(seen.load), to_bytes(seen.queue), to_bytes(seen.state));
             },
             nb::sig("def sample(self) -> tuple[bytes, bytes, bytes]"),

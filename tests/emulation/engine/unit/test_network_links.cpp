@@ -156,11 +156,11 @@ TEST_F(Fabric, TheSampleOfALinkHasItsLoadSinceTheLast) {
     const Chain row = chain(2, link_config());
     net.send(row.source, frame(2, 100), Vl(0));
     net.run(kForever);
-    const LinkSample first = net.sample();
+    const LinkSample first = net.links().sample(net.now());
     EXPECT_EQ(first.state[0] & 1, 1);
     EXPECT_GT(static_cast<unsigned char>(first.load[0]), 0);
     EXPECT_EQ(first.load[1], 0);
-    const LinkSample second = net.sample();
+    const LinkSample second = net.links().sample(net.now());
     EXPECT_EQ(second.load[0], 0);
 }
 
