@@ -20,7 +20,7 @@ constexpr Word kMultiplier = Word{2549297995355413924U} << 64 | 4865540595714422
 // Bits of the least int32; XOR with them maps 0 to the least int32, 1 to its successor, and so on.
 constexpr std::uint32_t kLeast = std::uint32_t{1} << 31;
 
-// What becomes of the elements: they fill an array or are added to its elements.
+// Random elements fill an array, or are added to its elements.
 enum class Use { Fill, Add };
 
 std::uint64_t high(Word word) { return static_cast<std::uint64_t>(word >> 64); }
