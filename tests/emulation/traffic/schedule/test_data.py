@@ -9,7 +9,7 @@ from emulation.errors import EmulationError
 from emulation.traffic.collectives import bidirectional_dimension_order
 from emulation.traffic.collectives.rings import allreduce_ring
 from emulation.traffic.frames.values import ElementType
-from emulation.traffic.host.agents import Agent, Parts
+from emulation.traffic.host.agents import Agent, Parts, transport_of
 from emulation.traffic.host.spec import agent_specs
 from emulation.traffic.schedule import data
 from emulation.traffic.schedule.data import (
@@ -124,9 +124,10 @@ def test_an_array_of_the_engine_has_one_agent() -> None:
     (array, _) = agent_arrays(make_inputs(2, 96, "int32", 5))
     (spec, _) = agent_specs(whole, make_inputs(2, 96, "int32", 5), (1, 2))
     part = Parts(spec).of(0, ElementType.INT32)
-    Agent(spec, part, array)
+    transport = transport_of(spec.transport)
+    Agent(spec, part, array, transport)
     with pytest.raises(ValueError, match="another agent has this array"):
-        Agent(spec, part, array)
+        Agent(spec, part, array, transport)
     floats = make_inputs(2, 96, "float32", 5)
     assert agent_arrays(floats) is floats
 
