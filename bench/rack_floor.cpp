@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processor time of a rack's AllReduce (bench.collective) that links, switches and agents cannot save: the
 // additions and copies of its data, and the pushing and popping of its events.
-//     c++ -O3 -std=c++20 -Iemulation/engine -o build/rack_floor bench/rack_floor.cpp \
+//     c++ -O3 -mavx2 -std=c++20 -Iemulation/engine -o build/rack_floor bench/rack_floor.cpp \
 //         emulation/engine/network/events/events.cpp && build/rack_floor
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -35,14 +36,16 @@ std::uint32_t* at(int npu, std::size_t frame) { return arrays[npu] + frame * kWo
 // Add a frame of the arrays of eight NPUs, in their order, to that of one of them.
 template <typename Peer>
 void add(int npu, std::size_t frame, const Peer& peer) {
-    const std::uint32_t* left = at(peer(0), frame);
-    for (int k = 1; k < kSide; ++k) {
-        const std::uint32_t* const term = at(peer(k), frame);
-        std::uint32_t* const sum = k + 1 == kSide ? at(npu, frame) : room.data();
-        for (std::size_t i = 0; i < kWords; ++i) sum[i] = left[i] + term[i];
-        left = sum;
-        ++frames;
+    std::array<const std::uint32_t*, kSide> terms;
+    for (int k = 0; k < kSide; ++k) terms[k] = at(peer(k), frame);
+    std::uint32_t* const sum = at(npu, frame);
+    for (std::size_t i = 0; i < kWords; ++i) {
+        std::uint32_t total = 0;
+        for (const std::uint32_t* const term : terms) total += term[i];
+        room[i] = total;
     }
+    std::memcpy(sum, room.data(), kFrameBytes);
+    frames += kSide - 1;
 }
 
 void copy(int to, int from, std::size_t frame) {
