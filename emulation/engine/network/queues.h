@@ -61,7 +61,7 @@ class Queues {
     FrameHandle next_frame(Partition& p, Channel& c);
     void wait(Partition& p, Channel& c);
     void transmit(Partition& p, Channel& c, FrameHandle&& frame);
-    void free_buffer(Partition& p, Held& held, Time when);
+    void free_buffer(Partition& p, Held& given, Time when);
     // Priority flow control.
     bool pause(Partition& p, Channel& c, Frame& frame);
     void order(Partition& p, const Channel& c);

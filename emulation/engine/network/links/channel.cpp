@@ -7,7 +7,7 @@
 
 namespace railyard::network {
 
-Channel::Channel(const LinkConfig& given, std::string called) : config(given), name(std::move(called)) {
+Channel::Channel(LinkConfig given, std::string called) : config(std::move(given)), name(std::move(called)) {
     if (config.rate <= Rate())
         throw std::invalid_argument("link " + name + ": a rate of " + to_string(config.rate) +
                                     " bit/s; it must be positive");

@@ -76,7 +76,7 @@ struct Link;
 // Members needed for every frame come first, in kHotLines cache lines; that order leaves gaps.
 class alignas(64) Channel {  // NOLINT(clang-analyzer-optin.performance.Padding)
    public:
-    Channel(const LinkConfig& given, std::string called);  // invalid_argument names the wrong value
+    Channel(LinkConfig given, std::string called);  // invalid_argument names the wrong value
 
     [[nodiscard]] bool lossless() const { return config.credit_bytes > Bytes(); }
     // Return true if a frame waits to be sent, pause frames included.
