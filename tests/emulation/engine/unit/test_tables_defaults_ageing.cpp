@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Default actions, initial entries of a program, and ageing of entries.
 #include <limits>
+#include <memory>
+#include <optional>
 
 #include "tables.h"
 
@@ -57,36 +59,36 @@ TEST_F(Defaults, InitialEntriesOfTheProgramAreThereFromTheStart) {
     EXPECT_EQ(one.find({9}), 90U);
 }
 
-TEST(SharedContents, TellsContentsApartThatDifferInTheirDefault) {
+// Two tables of the same layout, each with a content of its own that has the same entry.
+struct TwoContents : testing::Test {
     Actions actions;
-    OneTable a(actions, {{"key", MatchKind::Exact, 8, 0, {}}});
-    a.make();
-    auto content = std::make_shared<TableContent>(*a.layout);
-    Table other(*a.layout, content, nullptr);
-    static_cast<void>(a.table->insert(a.entry({{{1}, {}, 0}}, 1)));
-    static_cast<void>(other.insert(a.entry({{{1}, {}, 0}}, 1)));
-    static_cast<void>(other.set_default(actions.answer, {5}));
+    OneTable a{actions, {{"key", MatchKind::Exact, 8, 0, {}}}};
+    std::shared_ptr<TableContent> content;
+    std::optional<Table> other;
     SharedContents contents;
+
+    TwoContents() {
+        a.make();
+        content = std::make_shared<TableContent>(*a.layout);
+        other.emplace(*a.layout, content, nullptr);
+        for (Table* const table : {&*a.table, &*other}) static_cast<void>(table->insert(entry(1)));
+    }
+    EntrySpec entry(std::uint64_t parameter) { return a.entry({{{1}, {}, 0}}, parameter); }
+};
+
+TEST_F(TwoContents, StayApartIfTheyDifferInTheirDefault) {
+    static_cast<void>(other->set_default(actions.answer, {5}));
     a.table->share(contents);
-    other.share(contents);
+    other->share(contents);
     EXPECT_NE(a.content, content);
 }
 
-TEST(SharedContents, PacksAContentThatHasChangedBack) {
-    Actions actions;
-    OneTable a(actions, {{"key", MatchKind::Exact, 8, 0, {}}});
-    a.make();
-    auto content = std::make_shared<TableContent>(*a.layout);
-    Table other(*a.layout, content, nullptr);
-    static_cast<void>(other.insert(a.entry({{{1}, {}, 0}}, 1)));
-    static_cast<void>(a.table->insert(a.entry({{{1}, {}, 0}}, 1)));
-    SharedContents contents;
+TEST_F(TwoContents, ArePackedAfterAChangeBack) {
     a.table->share(contents);
     EXPECT_TRUE(a.content->packed.used());
-    for (const std::uint64_t parameter : {2, 1})
-        static_cast<void>(a.table->modify(a.entry({{{1}, {}, 0}}, parameter)));
+    for (const std::uint64_t parameter : {2, 1}) static_cast<void>(a.table->modify(entry(parameter)));
     EXPECT_FALSE(a.content->packed.used());
-    other.share(contents);
+    other->share(contents);
     EXPECT_EQ(a.content, content);
     EXPECT_TRUE(content->packed.used());
 }
